@@ -1,0 +1,36 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+)
+
+func (a *app) catCmd() *cobra.Command {
+	var from int64
+	c := &cobra.Command{
+		Use:   "cat PATH [--from N]",
+		Short: "Print the committed events in order",
+		Long: `Print the committed events in order, one JSON line each, byte for byte as the
+log has them, after its header line if it has one.`,
+		Example: "  foldlog cat search.atj | grep '\"kind\":\"set-values\"'\n  foldlog cat search.atj --from 1000",
+		Args:    operands("PATH"),
+	}
+	c.Flags().Int64Var(&from, "from", 0, "begin with event `N`, counted from 1, and leave the header out")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed("from") && from < 1 {
+			return cli.Usagef("--from %d: events are counted from 1", from)
+		}
+		kind, log, err := a.find("cat", args[0])
+		if err != nil {
+			return err
+		}
+		err = cli.Buffered(a.Out(), func(w io.Writer) error {
+			return kind.Cat(c.Context(), log, w, catOptions{From: from})
+		})
+		return failed("cat", args[0], err)
+	}
+	return c
+}

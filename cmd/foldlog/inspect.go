@@ -1,0 +1,53 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+)
+
+func (a *app) inspectCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "inspect PATH [--json]",
+		Short:   "Say what a log is and holds",
+		Long:    "Say what a log is and holds: its kind and version, counts, writers, sizes and time span.",
+		Example: "  foldlog inspect search.atj",
+		Args:    operands("PATH"),
+	}
+	asJSON := jsonFlag(c, "print one JSON object")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		kind, log, err := a.find("inspect", args[0])
+		if err != nil {
+			return err
+		}
+		found, err := kind.Inspect(c.Context(), log)
+		if err != nil {
+			return failed("inspect", args[0], err)
+		}
+		found.normalize()
+		if *asJSON {
+			return cli.WriteJSON(a.Out(), found)
+		}
+		return a.printInspection(found)
+	}
+	return c
+}
+
+func (a *app) printInspection(found inspection) error {
+	if err := cli.WriteFields(a.Out(), found.fields(a.Time())...); err != nil {
+		return err
+	}
+	if len(found.Writers) == 0 {
+		return nil
+	}
+	if _, err := a.Out().Write([]byte("\n")); err != nil {
+		return err
+	}
+	t := cli.NewTable(cli.Column{Title: "WRITER"}, cli.Column{Title: "EVENTS", Align: cli.Right},
+		cli.Column{Title: "SIZE", Align: cli.Right}, cli.Column{Title: "LAST EVENT"})
+	t.Bold = a.Color()
+	for _, w := range found.Writers {
+		t.Row(w.Name, cli.Count(w.Events), cli.Size(w.Bytes), moment(a.Time(), w.LastMS))
+	}
+	return t.Write(a.Out())
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// logKinds is the registry of the kinds of log that the general verbs know.
+// A new kind is a file with one type, and a line here. The first kind that
+// recognises a path has it, so the kinds must not claim each other's content.
+func logKinds() []logKind {
+	return nil
+}
+
+// logKind is one kind of log as ls, inspect, verify, cat, tail and cp see it.
+// Errors are those of the package that owns the format, wrapped with what was
+// being done; hintRules has the advice. Nothing here ever writes to the log.
+type logKind interface {
+	// Name is the kind as people say it, in the singular: "study journal".
+	// It is also the kind in JSON, so it never changes.
+	Name() string
+
+	// Identify returns the path that names the log of which c is the whole
+	// or a part, or "" if c is not of this kind. It judges by content and
+	// not by name, claims what is damaged but was clearly this kind, and is
+	// also asked about paths that do not exist (a journal whose head is lost
+	// beside its data). An error means that it could not look.
+	Identify(c candidate) (log string, err error)
+
+	// Parts lists the files and directories beside the log that belong to
+	// it, so that ls does not look at them on their own.
+	Parts(log string) []string
+
+	// Summarize tells what ls shows. It must be cheap: no full replay.
+	Summarize(ctx context.Context, log string) (summary, error)
+
+	// Inspect tells what the log is and holds.
+	Inspect(ctx context.Context, log string) (inspection, error)
+
+	// Verify checks everything that can be checked and lists all the faults
+	// it can find. An error means that the check could not be finished; what
+	// was found until then is returned with it.
+	Verify(ctx context.Context, log string, opts verifyOptions) (verification, error)
+
+	// Cat writes the committed events in order, one JSON line each. What is
+	// before a fault is written before the error is returned.
+	Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error
+
+	// Tail writes the last committed events, and with Follow each new one
+	// once, until ctx is cancelled. Every Write ends with a whole line.
+	Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error
+
+	// Copy makes a consistent copy of a log that may be live at dest, which
+	// does not exist. On an error nothing is left at dest.
+	Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error)
+}
+
+// catOptions says what Cat writes.
+type catOptions struct {
+	// From is the sequence number of the first event, counted from 1. 0 is
+	// from the very beginning, the header line of the log included.
+	From int64
+}
+
+// tailOptions says what Tail writes.
+type tailOptions struct {
+	Last   int64 // how many committed events to begin with
+	Follow bool  // then wait for more
+}
+
+// verifyOptions is the zero value or says whom to tell.
+type verifyOptions struct {
+	// Progress is told the bytes checked and to be checked. Nil is nobody.
+	Progress func(done, total int64)
+}
+
+// copyOptions says how Copy treats a damaged log.
+type copyOptions struct {
+	// Salvage copies the committed prefix of a damaged log, up to the first
+	// fault. Without it a damaged log is refused.
+	Salvage bool
+	// Progress is told the bytes copied and to be copied. Nil is nobody.
+	Progress func(done, total int64)
+}
+
+// candidate is a path that may be a log, looked at once for all the kinds.
+type candidate struct {
+	Path  string
+	Info  fs.FileInfo // nil if there is nothing at Path; links are followed
+	Start []byte      // the first bytes if Path is a regular file, at most startSize
+}
+
+// startSize is enough for the first line of every kind of log but the longest
+// open event of a metrics stream, whose beginning is enough.
+const startSize = 4096
+
+// examine looks at a path. A path that does not exist is no error.
+func examine(path string) (candidate, error) {
+	c := candidate{Path: path}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	c.Info = info
+	// Only a regular file is opened: a pipe would wait for its writer.
+	if info.Mode().IsRegular() {
+		c.Start, err = readStart(path)
+	}
+	return c, err
+}
+
+func readStart(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	start := make([]byte, startSize)
+	n, err := io.ReadFull(f, start)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return start[:n], err
+}
+
+// identify asks every kind about a candidate. The kind is nil if none knows it.
+func identify(kinds []logKind, c candidate) (logKind, string, error) {
+	for _, k := range kinds {
+		log, err := k.Identify(c)
+		if err != nil {
+			return nil, "", err
+		}
+		if log != "" {
+			return k, log, nil
+		}
+	}
+	return nil, "", nil
+}
+
+// find returns the kind of the log at path and the path that names it, or an
+// error that begins with what was being done.
+func (a *app) find(doing, path string) (logKind, string, error) {
+	kind, log, err := a.lookUp(path)
+	return kind, log, failed(doing, path, err)
+}
+
+func (a *app) lookUp(path string) (logKind, string, error) {
+	c, err := examine(path)
+	if err != nil {
+		return nil, "", err
+	}
+	kind, log, err := identify(a.kinds, c)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case kind != nil:
+		a.Debugf("%s is a %s", log, kind.Name())
+		return kind, log, nil
+	case c.Info == nil:
+		return nil, "", fs.ErrNotExist
+	}
+	return nil, "", &unknownKindError{path, c.Info.IsDir(), a.kinds}
+}
+
+// unknownKindError is the error of content that no kind recognises.
+type unknownKindError struct {
+	path  string
+	dir   bool
+	kinds []logKind
+}
+
+func (e *unknownKindError) Error() string { return "not a log of a known kind" }
+
+// Hint names the known kinds, or how to look into a directory.
+func (e *unknownKindError) Hint() string {
+	if e.dir {
+		return "foldlog ls " + e.path + " lists the logs under it"
+	}
+	names := make([]string, len(e.kinds))
+	for i, k := range e.kinds {
+		names[i] = k.Name()
+	}
+	if len(names) == 0 {
+		return "this build knows no kind of log"
+	}
+	return "the kind is told by content; known are: " + strings.Join(names, ", ")
+}
+
+// failed says what was being done to which path, or is nil if err is. The path
+// that the operating system repeats is left out.
+func failed(doing, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if pathErr, ok := err.(*fs.PathError); ok && pathErr.Path == path {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("%s %s: %w", doing, path, err)
+}

@@ -1,0 +1,25 @@
+// Foldlog keeps what happens in machine-learning experiments as durable,
+// append-only event logs, and folds them into states, curves and best trials.
+//
+// This command is thin: each file here is one command, which parses its
+// flags, makes one call, and renders the answer. The verbs that work on any
+// log go through the logKind interface (see kind.go).
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/foldlog/foldlog/internal/cli"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	cli.CatchClosedPipe()
+	ctx, stop := cli.Interruptible(context.Background())
+	defer stop()
+	return execute(ctx, cli.System(), logKinds(), os.Args[1:])
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/foldlog/foldlog/internal/cli"
+)
+
+// The structs here are the --json contract of the general verbs: fields are
+// added and never renamed or removed. Times are Unix milliseconds, sizes are
+// bytes, and a count of what a kind does not have is 0.
+
+// States of a log in a summary and an inspection. A kind may have others.
+const (
+	stateGood       = "good"       // opens and reads
+	stateFaulty     = "faulty"     // damaged
+	stateUnreadable = "unreadable" // could not be opened
+)
+
+// summary is one line of `foldlog ls --json`.
+type summary struct {
+	Path       string `json:"path"`
+	Kind       string `json:"kind"`
+	State      string `json:"state"`            // see the constants
+	Bytes      int64  `json:"bytes"`            // all of its files
+	ModifiedMS int64  `json:"modified_ms"`      // the last change of any of its files, 0 if unknown
+	Detail     string `json:"detail,omitempty"` // a few words for people, what it holds or what is wrong
+}
+
+// inspection is the output of `foldlog inspect --json`.
+type inspection struct {
+	Path    string           `json:"path"`
+	Kind    string           `json:"kind"`
+	Format  string           `json:"format"`           // the version of the format, as "v6"
+	State   string           `json:"state"`            // as in summary
+	Program string           `json:"program"`          // what created it, "" if it does not say
+	Bytes   int64            `json:"bytes"`            // all of its files
+	Files   int64            `json:"files"`            // how many they are
+	Events  int64            `json:"events"`           // committed events
+	FirstMS int64            `json:"first_ms"`         // the time of the first event
+	LastMS  int64            `json:"last_ms"`          // the time of the last event; clocks may have stepped back
+	Counts  map[string]int64 `json:"counts"`           // what the events fold into, by name, never null
+	Writers []writer         `json:"writers"`          // who wrote it, never null
+	Notes   []string         `json:"notes"`            // what is odd but no fault, never null
+	Detail  any              `json:"detail,omitempty"` // a documented struct of the kind
+}
+
+// writer is one writer of a log.
+type writer struct {
+	Name   string `json:"name"`    // how the log names it
+	Events int64  `json:"events"`  // committed by it
+	Bytes  int64  `json:"bytes"`   // of its files
+	LastMS int64  `json:"last_ms"` // the time of its last event
+}
+
+// verification is one line of `foldlog verify --json`.
+type verification struct {
+	Path     string  `json:"path"`
+	Kind     string  `json:"kind"`     // "" if it could not be told
+	Format   string  `json:"format"`   // as in inspection
+	OK       bool    `json:"ok"`       // there are no faults
+	Events   int64   `json:"events"`   // committed events that were checked
+	Bytes    int64   `json:"bytes"`    // that were checked
+	Faults   []place `json:"faults"`   // never null
+	Warnings []place `json:"warnings"` // what readers accept and writers should not write, never null
+	Notes    []place `json:"notes"`    // information, as unpublished bytes, never null
+}
+
+// place is something found in a log, and where.
+type place struct {
+	File   string `json:"file"`           // the file it is in
+	Offset *int64 `json:"offset"`         // in bytes from the start of the file, null if it is about the whole
+	Seq    int64  `json:"seq,omitempty"`  // the sequence number of the event, 0 if none
+	What   string `json:"what"`           // what is wrong
+	Hint   string `json:"hint,omitempty"` // what to do
+}
+
+// copied is what Copy did.
+type copied struct {
+	Events int64 // in the copy
+	Bytes  int64 // of all its files
+	// Lost is why the copy of a salvaged log ends where it does, nil if it is
+	// whole.
+	Lost error
+}
+
+// String is the place as people read it.
+func (p place) String() string {
+	s := p.File
+	if p.Offset != nil {
+		s += " offset " + strconv.FormatInt(*p.Offset, 10)
+	}
+	if p.Seq != 0 {
+		s += " seq " + strconv.FormatInt(p.Seq, 10)
+	}
+	return s + ": " + p.What
+}
+
+// normalize makes lists that are empty so in JSON, and not null.
+func (v *verification) normalize() {
+	v.Faults, v.Warnings, v.Notes = notNil(v.Faults), notNil(v.Warnings), notNil(v.Notes)
+	v.OK = len(v.Faults) == 0
+}
+
+func (i *inspection) normalize() {
+	i.Writers, i.Notes = notNil(i.Writers), notNil(i.Notes)
+	if i.Counts == nil {
+		i.Counts = map[string]int64{}
+	}
+}
+
+// fields is the inspection as label and value for people.
+func (i *inspection) fields(now time.Time) [][2]string {
+	pairs := [][2]string{
+		{"path", i.Path},
+		{"kind", i.Kind},
+		{"format", i.Format},
+		{"state", i.State},
+		{"created by", i.Program},
+		{"size", cli.Size(i.Bytes) + " in " + plural(i.Files, "file")},
+		{"events", cli.Count(i.Events)},
+		{"first event", moment(now, i.FirstMS)},
+		{"last event", moment(now, i.LastMS)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.Counts)) {
+		pairs = append(pairs, [2]string{name, cli.Count(i.Counts[name])})
+	}
+	for _, note := range i.Notes {
+		pairs = append(pairs, [2]string{"note", note})
+	}
+	return pairs
+}
+
+// moment is a time and its age, "" for 0.
+func moment(now time.Time, ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	t := time.UnixMilli(ms)
+	return cli.Timestamp(t) + " (" + cli.Age(now, t) + ")"
+}
+
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return cli.Count(n) + " " + noun + "s"
+}
+
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

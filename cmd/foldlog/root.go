@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/version"
+)
+
+// app is what the commands share.
+type app struct {
+	*cli.Env
+	kinds []logKind
+}
+
+const rootLong = `Foldlog keeps everything that happens in machine-learning experiments as
+durable, append-only event logs, and derives states, curves and best trials by
+folding them.
+
+Results go to standard output, everything else to standard error. The exit
+status is 0 when done, 1 when the log or the work is faulty, 2 when the command
+line is wrong, and 128 plus its number when a signal ended the command.
+
+Environment:
+  FOLDLOG_ROOT     the root of logs for commands that are given none
+  FOLDLOG_SERVER   the address of a Foldlog server
+  FOLDLOG_TOKEN    the token to show to that server
+  NO_COLOR         no colours if set`
+
+// newRootCmd is the whole command line in an environment, for these kinds.
+func newRootCmd(env *cli.Env, kinds []logKind) *cobra.Command {
+	a := &app{Env: env, kinds: kinds}
+	root := &cobra.Command{
+		Use:           "foldlog",
+		Short:         "Append events, fold state",
+		Long:          rootLong,
+		Version:       version.Long(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Out())
+	root.SetErr(env.Err())
+	flags := root.PersistentFlags()
+	flags.BoolVarP(&env.Quiet, "quiet", "q", false, "print results and errors only")
+	flags.BoolVar(&env.Verbose, "verbose", false, "tell what is being done")
+	root.Flags().Bool("version", false, "print the version")
+	addGroup(root, "any", "Commands for any log (its kind is told by its content):",
+		a.lsCmd(), a.inspectCmd(), a.verifyCmd(), a.catCmd(), a.tailCmd(), a.cpCmd())
+	finish(root)
+	return root
+}
+
+// addGroup adds commands under one heading of the help. A new command is a
+// file with one constructor, and its place in a group of newRootCmd.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
+}
+
+// finish adds the commands that every tree has, and makes those that only
+// hold others refuse an unknown name.
+func finish(root *cobra.Command) {
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(helpCmd())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	root.SetUsageFunc(printUsage)
+	walk(root, func(c *cobra.Command) {
+		c.DisableFlagsInUseLine = true
+		c.InitDefaultHelpFlag()
+		c.Flags().Lookup("help").Usage = "print this help"
+		c.Short = strings.Replace(c.Short, "Generate the autocompletion script for", "Print the completion script for", 1)
+		if c.HasSubCommands() && !c.Runnable() {
+			c.Args = cobra.ArbitraryArgs
+			c.RunE = runHolder
+		}
+	})
+}
+
+// execute runs one command line and returns the exit status.
+func execute(ctx context.Context, env *cli.Env, kinds []logKind, args []string) int {
+	root := newRootCmd(env, kinds)
+	root.SetArgs(args)
+	started := false
+	walk(root, func(c *cobra.Command) {
+		if run := c.RunE; run != nil {
+			c.RunE = func(c *cobra.Command, args []string) error {
+				if env.Quiet && env.Verbose {
+					return cli.Usagef("--quiet and --verbose exclude each other")
+				}
+				started = true
+				return run(c, args)
+			}
+		}
+	})
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !started {
+		// Cobra fails before a command runs only over the command line.
+		err = &cli.UsageError{Err: err}
+	}
+	return cli.Report(env.Err(), "foldlog", usageHint(cmd, cli.Cause(ctx, err)), hintRules())
+}
+
+// usageHint points a wrong command line without a hint of its own to the help
+// of its command.
+func usageHint(cmd *cobra.Command, err error) error {
+	var usage *cli.UsageError
+	var hinted cli.Hinted
+	if !errors.As(err, &usage) || errors.As(err, &hinted) {
+		return err
+	}
+	return cli.WithHint(err, "see "+cmd.CommandPath()+" --help")
+}
+
+func runHolder(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return c.Help()
+	}
+	return unknownCommand(c, args[0])
+}
+
+// flagError prefers to complain about an unknown command over its flags.
+func flagError(c *cobra.Command, err error) error {
+	if c.HasSubCommands() && c.Flags().NArg() > 0 {
+		return unknownCommand(c, c.Flags().Arg(0))
+	}
+	return err
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	err := cli.Usagef("unknown command %q for %s", name, c.CommandPath())
+	c.SuggestionsMinimumDistance = 2
+	if near := c.SuggestionsFor(name); len(near) > 0 {
+		return cli.WithHint(err, "did you mean "+strings.Join(near, " or ")+"?")
+	}
+	return err
+}
+
+func walk(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, sub := range c.Commands() {
+		walk(sub, visit)
+	}
+}

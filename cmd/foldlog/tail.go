@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+)
+
+// defaultTail is how many events tail begins with.
+const defaultTail = 10
+
+func (a *app) tailCmd() *cobra.Command {
+	var opts tailOptions
+	c := &cobra.Command{
+		Use:   "tail PATH [-f] [-n N]",
+		Short: "Print the last events, and follow a log that is being written",
+		Long: `Print the last committed events, one JSON line each. With -f wait for more and
+print each event once, in order, until interrupted.`,
+		Example: "  foldlog tail -f search.atj",
+		Args:    operands("PATH"),
+	}
+	c.Flags().BoolVarP(&opts.Follow, "follow", "f", false, "wait for more events")
+	c.Flags().Int64VarP(&opts.Last, "last", "n", defaultTail, "begin with the last `N` events")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if opts.Last < 0 {
+			return cli.Usagef("--last %d: must not be negative", opts.Last)
+		}
+		kind, log, err := a.find("tail", args[0])
+		if err != nil {
+			return err
+		}
+		err = a.tail(c.Context(), kind, log, opts)
+		if opts.Follow && errors.Is(err, context.Canceled) {
+			return nil // an interrupt is the only way to end it
+		}
+		return failed("tail", args[0], err)
+	}
+	return c
+}
+
+// tail does not keep events back while it follows.
+func (a *app) tail(ctx context.Context, kind logKind, log string, opts tailOptions) error {
+	if opts.Follow {
+		return kind.Tail(ctx, log, a.Out(), opts)
+	}
+	return cli.Buffered(a.Out(), func(w io.Writer) error {
+		return kind.Tail(ctx, log, w, opts)
+	})
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+)
+
+func (a *app) verifyCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "verify PATH... [--json]",
+		Short: "Check everything in logs that can be checked",
+		Long: `Check everything in logs that can be checked, replay included, and name each
+fault with its file and offset. The exit status is 1 if there is any fault, if
+a log is missing, and if its format is newer than this program knows. Bytes
+that no head has published are no fault.`,
+		Example: "  foldlog verify search.atj runs/*.jsonl",
+		Args:    operands("PATH..."),
+	}
+	asJSON := jsonFlag(c, "print one line of JSON for each log")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		print := printVerification
+		if *asJSON {
+			print = func(w io.Writer, v verification) error { return cli.WriteJSONLine(w, v) }
+		}
+		return a.verify(c.Context(), args, print)
+	}
+	return c
+}
+
+// verify checks one log after another and prints each answer as it comes.
+func (a *app) verify(ctx context.Context, paths []string, print func(io.Writer, verification) error) error {
+	faulty := 0
+	for _, path := range paths {
+		v, err := a.verifyOne(ctx, path)
+		if ctx.Err() != nil {
+			return failed("verify", path, ctx.Err())
+		}
+		if err != nil {
+			v.Faults = append(v.Faults, place{
+				File: path, What: err.Error(), Hint: cli.HintFor(err, hintRules())})
+		}
+		v.normalize()
+		if !v.OK {
+			faulty++
+		}
+		err = cli.Buffered(a.Out(), func(w io.Writer) error { return print(w, v) })
+		if err != nil {
+			return err
+		}
+	}
+	if faulty > 0 {
+		return fmt.Errorf("verify: %d of %s faulty", faulty, plural(int64(len(paths)), "log"))
+	}
+	return nil
+}
+
+// verifyOne returns what was found with the error that ended the check.
+func (a *app) verifyOne(ctx context.Context, path string) (verification, error) {
+	kind, log, err := a.lookUp(path)
+	if err != nil {
+		return verification{Path: path}, err
+	}
+	bar := a.NewProgress("verify "+log, cli.Bytes)
+	defer bar.Close()
+	v, err := kind.Verify(ctx, log, verifyOptions{Progress: bar.Set})
+	v.Path, v.Kind = log, kind.Name()
+	return v, err
+}
+
+func printVerification(w io.Writer, v verification) error {
+	word := "ok"
+	if !v.OK {
+		word = "faulty"
+	}
+	line := fmt.Sprintf("%-7s %s", word, cli.Safe(v.Path))
+	if v.Kind != "" {
+		line += fmt.Sprintf("  %s %s, %s, %s", v.Kind, v.Format, plural(v.Events, "event"), cli.Size(v.Bytes))
+	}
+	fmt.Fprintln(w, line)
+	printPlaces(w, "fault", v.Faults)
+	printPlaces(w, "warning", v.Warnings)
+	printPlaces(w, "note", v.Notes)
+	return nil
+}
+
+// printPlaces writes to a buffer, which keeps the error for its flush.
+func printPlaces(w io.Writer, word string, places []place) {
+	for _, p := range places {
+		fmt.Fprintf(w, "  %s: %s\n", word, cli.Safe(p.String()))
+		if p.Hint != "" {
+			fmt.Fprintf(w, "  hint: %s\n", cli.Safe(p.Hint))
+		}
+	}
+}
