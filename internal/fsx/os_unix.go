@@ -1,0 +1,52 @@
+//go:build unix
+
+package fsx
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Writable reports whether this platform's durability calls have been proved;
+// where they have not, it answers with [ErrUnsupported].
+func Writable() error { return nil }
+
+func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(name, flag, perm)
+}
+
+// syncDir relies on os.File.Sync, which asks macOS for its full sync.
+func syncDir(name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	return errors.Join(err, d.Close())
+}
+
+func tryLock(f *os.File) (bool, error) {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		default:
+			return false, &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
+		}
+	}
+}
+
+func isUnsupportedErrno(err error) bool {
+	for _, e := range []error{syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EPERM, syscall.EXDEV, syscall.EMLINK, syscall.ENOLCK} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,176 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// extentRef is one link of the published chain, as small as can be: a journal
+// of a million single-operation extents needs a million of them.
+type extentRef struct {
+	offset   int64
+	checksum uint64
+	length   int32
+	headLen  int32
+	file     int32
+	ops      uint32
+}
+
+// position is a place in history between two extents: after the extent at tip.
+type position struct {
+	Head
+	checksum uint64
+}
+
+// errRewound says that the published history no longer holds a position.
+var errRewound = errors.New("history was rewound")
+
+// readExtentHeader reads and checks the metadata line of a published extent.
+// seq is its last operation, for messages.
+func (p *filePool) readExtentHeader(ptr *Pointer, seq uint64) (extentHeader, int32, error) {
+	number := p.number(ptr.File)
+	fail := func(err error) (extentHeader, int32, error) {
+		return extentHeader{}, 0, p.l.extentError(ptr, seq, err)
+	}
+	f, err := p.file(number)
+	if err != nil {
+		return fail(err)
+	}
+	if err := f.holds(ptr.Offset, ptr.Len); err != nil {
+		return fail(err)
+	}
+	b, err := f.before(ptr.Offset, min(ptr.Len, maxMetaLine))
+	if err != nil {
+		return fail(err)
+	}
+	end := bytes.IndexByte(b, '\n')
+	if end < 0 {
+		return fail(errors.New("the extent's metadata line does not end within 2048 bytes"))
+	}
+	e, err := decodeExtentHeader(b[:end])
+	if err != nil {
+		return fail(err)
+	}
+	if int64(end)+1+e.payloadLen != ptr.Len || e.payloadLen > HardLimit {
+		return fail(fmt.Errorf("payload of %d bytes does not fill the extent's %d", e.payloadLen, ptr.Len))
+	}
+	if e.first == 0 || e.first > e.last || e.last-e.first >= uint64(e.payloadLen) {
+		return fail(fmt.Errorf("operations %d to %d in %d bytes cannot be", e.first, e.last, e.payloadLen))
+	}
+	return e, int32(end) + 1, nil
+}
+
+// extentError places a fault of a published extent. What keeps a healthy file
+// from being read (permissions, I/O) is no corruption.
+func (l layout) extentError(ptr *Pointer, seq uint64, err error) error {
+	path := l.dataFile(ptr.File)
+	var newer *NewerFormatError
+	switch {
+	case errors.As(err, &newer):
+		newer.Path = path
+		return newer
+	case notExist(err):
+		if _, statErr := l.fs.Stat(l.data); notExist(statErr) {
+			err = fmt.Errorf("%s: %w", l.data, ErrDataMissing)
+		} else {
+			err = errors.New("the data file is missing")
+		}
+	case isEnvironment(err):
+		return fmt.Errorf("read extent at %s, byte %d: %w", path, ptr.Offset, err)
+	}
+	return &CorruptError{Path: path, Offset: ptr.Offset, Seq: seq, Err: err}
+}
+
+// follow checks that an extent ends where its successor, or the head, begins.
+func (e *extentHeader) follow(lastSeq, endBytes uint64) error {
+	if e.last != lastSeq {
+		return fmt.Errorf("last operation is %d, not %d", e.last, lastSeq)
+	}
+	if end := e.start + uint64(e.payloadLen); end != endBytes || end < e.start {
+		return fmt.Errorf("logical end is %d, not %d", end, endBytes)
+	}
+	return nil
+}
+
+// walk follows the back-pointers from head to the position known and returns
+// the extents after it, oldest first. It reports errRewound if the history of
+// head does not go through known.
+func (p *filePool) walk(s *snapshot, known position) ([]extentRef, position, error) {
+	head := s.head
+	if head.Ops < known.Ops {
+		return nil, position{}, errRewound
+	}
+	var (
+		refs []extentRef
+		at   = head
+		end  position
+	)
+	for at.Ops > known.Ops {
+		if at.Tip == nil {
+			return nil, position{}, p.l.brokenStart(at)
+		}
+		e, headLen, err := p.readExtentHeader(at.Tip, at.Ops)
+		if err != nil {
+			return nil, position{}, err
+		}
+		if err := e.follow(at.Ops, at.Bytes); err != nil {
+			return nil, position{}, p.l.extentError(at.Tip, at.Ops, err)
+		}
+		if e.last-e.first > 1<<31 {
+			return nil, position{}, p.l.extentError(at.Tip, at.Ops, errors.New("too many operations in one extent"))
+		}
+		if end.Tip == nil {
+			end = position{head, e.checksum}
+		}
+		refs = append(refs, extentRef{
+			offset: at.Tip.Offset, length: int32(at.Tip.Len), headLen: headLen,
+			checksum: e.checksum, file: p.numbers[at.Tip.File], ops: uint32(e.last - e.first + 1),
+		})
+		at = Head{Tip: e.previous, Ops: e.first - 1, Bytes: e.start}
+	}
+	if end.Tip == nil {
+		end = position{head, known.checksum}
+	}
+	if err := p.meets(s, at, known); err != nil {
+		return nil, position{}, err
+	}
+	reverse(refs)
+	return refs, end, nil
+}
+
+// meets checks that the walk arrived at the known position exactly, or at the
+// beginning of the stream if nothing was known.
+func (p *filePool) meets(s *snapshot, at Head, known position) error {
+	if known.Tip == nil {
+		if at.Ops != 0 || at.Tip != nil || at.Bytes != uint64(len(s.headerLine)) {
+			return p.l.brokenStart(at)
+		}
+		return nil
+	}
+	if at.Ops != known.Ops || at.Bytes != known.Bytes || at.Tip == nil || *at.Tip != *known.Tip {
+		return errRewound
+	}
+	e, _, err := p.readExtentHeader(at.Tip, at.Ops)
+	if err != nil {
+		return err
+	}
+	if e.checksum != known.checksum {
+		return errRewound
+	}
+	return nil
+}
+
+// brokenStart is the fault of a chain that does not begin where it must.
+func (l layout) brokenStart(at Head) error {
+	if at.Tip == nil {
+		return &CorruptError{Path: l.head, Seq: at.Ops, Err: fmt.Errorf("the chain ends before operation %d, at logical byte %d", at.Ops, at.Bytes)}
+	}
+	return l.extentError(at.Tip, at.Ops, errors.New("the chain goes on before the first operation"))
+}
+
+func reverse(refs []extentRef) {
+	for i, j := 0, len(refs)-1; i < j; i, j = i+1, j-1 {
+		refs[i], refs[j] = refs[j], refs[i]
+	}
+}

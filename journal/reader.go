@@ -1,0 +1,202 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/foldlog/foldlog/internal/fsx"
+)
+
+// Applier is what a [Reader] hands records to.
+type Applier interface {
+	// Apply takes one published record, in order. An error stops the reading;
+	// the next time everything comes again, after a Reset.
+	Apply(rec *Record) error
+	// Reset forgets everything: the history that was applied is not the
+	// published one any more and is applied anew.
+	Reset()
+}
+
+// ReaderOptions configure a [Reader]. The zero value is ready for use.
+type ReaderOptions struct {
+	// FS is the file system, [fsx.OS] if nil.
+	FS fsx.FS
+}
+
+// Reader reads a journal of any format without locks and without writing. It
+// stays at a position, so that each refresh costs what is new. It is not safe
+// for concurrent use.
+type Reader struct {
+	l     layout
+	pool  *filePool
+	snap  *snapshot
+	known position
+	// legacyAt is how far a journal before format 6 has been applied.
+	legacyAt int64
+	applied  uint64
+	closed   bool
+}
+
+// OpenReader opens a journal for reading. Nothing is applied before the first
+// [Reader.Refresh].
+func OpenReader(path string, opts *ReaderOptions) (*Reader, error) {
+	if opts == nil {
+		opts = &ReaderOptions{}
+	}
+	l, err := newLayout(orOS(opts.FS), path)
+	if err != nil {
+		return nil, err
+	}
+	return newReader(l)
+}
+
+func newReader(l layout) (*Reader, error) {
+	snap, err := l.readHead()
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{l: l, pool: newFilePool(l), snap: snap}
+	r.rewind()
+	return r, nil
+}
+
+func orOS(fsys fsx.FS) fsx.FS {
+	if fsys == nil {
+		return fsx.OS
+	}
+	return fsys
+}
+
+// Header returns the header as last read.
+func (r *Reader) Header() Header { return r.snap.header }
+
+// HeaderLine returns the header line verbatim, newline included.
+func (r *Reader) HeaderLine() []byte { return r.snap.headerLine }
+
+// Head returns the head as last read; of a journal before format 6 it counts
+// what has been applied.
+func (r *Reader) Head() Head {
+	if r.snap.legacy() {
+		return Head{Ops: r.applied, Bytes: uint64(r.legacyAt)}
+	}
+	return r.snap.head
+}
+
+// Path returns the study path with its symbolic links resolved.
+func (r *Reader) Path() string { return r.l.head }
+
+// Applied returns the last sequence number that was applied.
+func (r *Reader) Applied() uint64 { return r.applied }
+
+func (r *Reader) rewind() {
+	r.known = position{Head: r.snap.start()}
+	r.legacyAt = int64(len(r.snap.headerLine))
+	r.applied = 0
+}
+
+// Refresh applies what has been published since the last call. Each record is
+// applied once, in order; if the history that was applied has been taken back
+// by a power loss, m is reset first and everything comes again. Errors:
+// [*CorruptError], [*NewerFormatError], [ErrReplaced], [ErrHeadMissing], those
+// of the file system and those of m.
+func (r *Reader) Refresh(m Applier) error {
+	if r.closed {
+		return ErrClosed
+	}
+	snap, err := r.l.readHead()
+	if err != nil {
+		return err
+	}
+	return r.catchUp(snap, m)
+}
+
+// catchUp applies what a head holds beyond the reader's position.
+func (r *Reader) catchUp(snap *snapshot, m Applier) error {
+	if !snap.sameJournal(r.snap) {
+		return ErrReplaced
+	}
+	migrated := r.snap.legacy() && !snap.legacy()
+	r.snap = snap
+	if migrated && r.applied > 0 {
+		r.restart(m)
+	}
+	if snap.legacy() {
+		return r.catchUpLegacy(m)
+	}
+	if r.atHead() {
+		return nil
+	}
+	if r.applied != r.known.Ops {
+		// An error came amid an extent the last time.
+		r.restart(m)
+	}
+	refs, end, err := r.pool.walk(snap, r.known)
+	if errors.Is(err, errRewound) {
+		r.restart(m)
+		refs, end, err = r.pool.walk(snap, r.known)
+	}
+	if err != nil {
+		return err
+	}
+	err = r.pool.replay(refs, r.known.Ops+1, func(rec *Record) error {
+		if err := m.Apply(rec); err != nil {
+			return err
+		}
+		r.applied = rec.Seq
+		return nil
+	})
+	if err == nil {
+		r.known = end
+	}
+	return err
+}
+
+// atHead tells whether everything that the head names has been applied.
+func (r *Reader) atHead() bool {
+	a, b := r.known.Head, r.snap.head
+	sameTip := a.Tip == b.Tip || a.Tip != nil && b.Tip != nil && *a.Tip == *b.Tip
+	return sameTip && a.Ops == b.Ops && a.Bytes == b.Bytes && r.applied == a.Ops
+}
+
+func (r *Reader) restart(m Applier) {
+	m.Reset()
+	r.rewind()
+}
+
+// DefaultPoll is how often [Reader.Follow] looks for news.
+const DefaultPoll = 50 * time.Millisecond
+
+// Follow refreshes until ctx ends, looking for news every poll (0 means
+// [DefaultPoll]), and returns nil then. After each round that brought news it
+// calls flush, if not nil.
+func (r *Reader) Follow(ctx context.Context, poll time.Duration, m Applier, flush func() error) error {
+	if poll <= 0 {
+		poll = DefaultPoll
+	}
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		before := r.applied
+		if err := r.Refresh(m); err != nil {
+			return err
+		}
+		if flush != nil && r.applied != before {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Close frees the reader's descriptors.
+func (r *Reader) Close() error {
+	r.closed = true
+	r.pool.Close()
+	return nil
+}
