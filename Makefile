@@ -1,0 +1,82 @@
+# Everything is driven from here; `make help` lists the targets.
+
+# The pinned tools: their only mention. Go itself is pinned in go.mod.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+BENCHSTAT   = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
+# Build settings.
+VERSION    ?= $(shell git describe --tags --dirty 2>/dev/null)
+LDFLAGS     = -s -w -X github.com/foldlog/foldlog/internal/version.number=$(VERSION)
+PLATFORMS   = linux/arm64 darwin/arm64 windows/amd64
+
+# Test settings.
+PKG        ?= ./...
+TIMEOUT    ?= 15m
+FUZZTIME   ?= 10s
+SOAK       ?= 10m
+BENCH      ?= .
+BENCHCOUNT ?= 1
+
+GO_FILES = $(shell git ls-files --cached --others --exclude-standard '*.go')
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test unit race fmt vet tags lint cross bench benchstat fuzz soak clean
+
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## Build ./foldlog
+	go build -trimpath -ldflags '$(LDFLAGS)' -o foldlog ./cmd/foldlog
+
+demo: build ## Build foldlog and run its demonstration
+	./foldlog demo
+
+test: fmt vet tags unit race ## Run everything that must pass before a change is merged
+
+unit: ## Run the tests
+	go test -timeout $(TIMEOUT) $(PKG)
+
+race: ## Run the short tests under the race detector
+	@if [ -z "$$CI" ] && ! command -v "$$(go env CC)" >/dev/null; then \
+		echo "race: left out, the race detector needs a C compiler"; exit 0; fi; \
+	CGO_ENABLED=1 go test -race -short -timeout $(TIMEOUT) $(PKG)
+
+fmt: ## Fail if gofmt would change a file
+	@changed=$$(gofmt -l $(GO_FILES)); if [ -n "$$changed" ]; then echo "gofmt would change:"; echo "$$changed"; exit 1; fi
+
+vet: ## Run go vet
+	go vet $(PKG)
+
+tags: ## Build as users do: with Go alone, with and without the built page
+	CGO_ENABLED=0 go build -o /dev/null ./cmd/foldlog
+	CGO_ENABLED=0 go build -tags no_ui -o /dev/null ./cmd/foldlog
+
+lint: fmt vet ## Run staticcheck (staticcheck.conf) besides gofmt and go vet
+	go run $(STATICCHECK) $(PKG)
+
+cross: ## Build and vet for the other platforms
+	@set -e; for platform in $(PLATFORMS); do \
+		echo "cross $$platform"; \
+		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go build $(PKG); \
+		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go vet $(PKG); \
+	done
+
+bench: ## Run the benchmarks: BENCH=regexp, BENCHCOUNT=n, PKG=./journal
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 2h $(PKG)
+
+benchstat: ## Compare two saved outputs of make bench: OLD=file NEW=file
+	go run $(BENCHSTAT) $(OLD) $(NEW)
+
+fuzz: ## Run every fuzz target for FUZZTIME
+	@set -e; go list -f '{{.Dir}} {{.ImportPath}}' $(PKG) | while read -r dir pkg; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(f \*testing\.F).*/\1/p' "$$dir"/*_test.go 2>/dev/null); do \
+			echo "fuzz $$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null; \
+		done; \
+	done
+
+soak: ## Run the tests named TestSoak... for SOAK each
+	FOLDLOG_SOAK=$(SOAK) go test -count 1 -timeout 24h -v -run '^TestSoak' $(PKG)
+
+clean: ## Remove what make built
+	rm -rf foldlog dist
