@@ -20,6 +20,8 @@ type bulk struct {
 	head    Head
 	payload []byte
 	ops     uint64
+	// failed is the write that failed, as against the source of the lines.
+	failed error
 }
 
 func newBulk(l layout, name string, start Head) (*bulk, error) {
@@ -54,8 +56,8 @@ func (b *bulk) flush() error {
 		start: b.head.Bytes, payloadLen: int64(len(b.payload)), checksum: checksum(b.payload),
 	})
 	extent = append(extent, b.payload...)
-	if err := fsx.WriteFull(b.f, extent, b.end); err != nil {
-		return err
+	if b.failed = fsx.WriteFull(b.f, extent, b.end); b.failed != nil {
+		return b.failed
 	}
 	b.head = Head{
 		Tip:   &Pointer{File: b.name, Offset: b.end, Len: int64(len(extent))},

@@ -117,16 +117,10 @@ func (p *filePool) walk(s *snapshot, known position) ([]extentRef, position, err
 		if err := e.follow(at.Ops, at.Bytes); err != nil {
 			return nil, position{}, p.l.extentError(at.Tip, at.Ops, err)
 		}
-		if e.last-e.first > 1<<31 {
-			return nil, position{}, p.l.extentError(at.Tip, at.Ops, errors.New("too many operations in one extent"))
-		}
 		if end.Tip == nil {
 			end = position{head, e.checksum}
 		}
-		refs = append(refs, extentRef{
-			offset: at.Tip.Offset, length: int32(at.Tip.Len), headLen: headLen,
-			checksum: e.checksum, file: p.numbers[at.Tip.File], ops: uint32(e.last - e.first + 1),
-		})
+		refs = append(refs, p.ref(at.Tip, &e, headLen))
 		at = Head{Tip: e.previous, Ops: e.first - 1, Bytes: e.start}
 	}
 	if end.Tip == nil {

@@ -364,11 +364,14 @@ func decodeRecord(line []byte, rec *Record) error {
 	return seen.finish(&s, "record", "seq", "worker", "at_millis", "op")
 }
 
+const fnvOffset, fnvPrime = 14695981039346656037, 1099511628211
+
 // checksum is FNV-1a, 64 bits.
-func checksum(b []byte) uint64 {
-	h := uint64(14695981039346656037)
+func checksum(b []byte) uint64 { return addChecksum(fnvOffset, b) }
+
+func addChecksum(h uint64, b []byte) uint64 {
 	for _, c := range b {
-		h = (h ^ uint64(c)) * 1099511628211
+		h = (h ^ uint64(c)) * fnvPrime
 	}
 	return h
 }

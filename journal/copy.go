@@ -1,0 +1,325 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+
+	"github.com/foldlog/foldlog/internal/fsx"
+)
+
+// CopyOptions configure [Copy] and [Salvage]. The zero value is ready for use.
+type CopyOptions struct {
+	ReaderOptions
+	// Progress hears of the bytes copied, of how many.
+	Progress func(done, total int64)
+}
+
+// Copied tells what [Copy] or [Salvage] wrote.
+type Copied struct {
+	// Ops is how many operations the copy holds, Lost how many the damaged
+	// source had published beyond them; -1 where nobody can tell.
+	Ops  uint64
+	Lost int64
+	// Bytes is the copy's size.
+	Bytes int64
+	// Fault is what ended a salvage, nil if nothing was lost.
+	Fault error
+	// Guessed tells that the source had no usable head, so that the last
+	// operations may never have been published.
+	Guessed bool
+}
+
+// Copy makes a copy of a journal that may be written to meanwhile: the history
+// of one moment, with the same data files, durable when it returns. The source
+// is checked as far as its chain of extents. Where the destination exists it
+// fails with [ErrExist]; on an error nothing stays there.
+func Copy(ctx context.Context, from, to string, opts *CopyOptions) (*Copied, error) {
+	c, err := newCopier(from, to, opts)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newReader(c.from)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if r.snap.legacy() {
+		done, err := c.finish(&Copied{Bytes: r.snap.size}, func() error {
+			return copyFile(c.fs, c.from.head, c.temporary(), r.snap.size)
+		})
+		c.fs.Remove(c.to.data) // a single file has no data directory
+		return done, err
+	}
+	refs, _, err := r.pool.walk(r.snap, r.known)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := r.pool.fileInfos(refs)
+	if err != nil {
+		return nil, err
+	}
+	done := &Copied{Ops: r.snap.head.Ops}
+	return c.finish(done, func() error {
+		if err := c.copyData(ctx, infos, done); err != nil {
+			return err
+		}
+		return c.writeHead(r.snap)
+	})
+}
+
+// Salvage writes the longest sound beginning of a damaged journal to a new
+// journal of the current format, every operation line verbatim. Check, if not
+// nil, takes the records before they are written, and its refusal ends the
+// salvage as a damaged byte would.
+func Salvage(ctx context.Context, from, to string, check Applier, opts *CopyOptions) (*Copied, error) {
+	c, err := newCopier(from, to, opts)
+	if err != nil {
+		return nil, err
+	}
+	done := new(Copied)
+	return c.finish(done, func() error { return c.salvage(ctx, check, done) })
+}
+
+type copier struct {
+	fs       fsx.FS
+	from, to layout
+	opts     CopyOptions
+	made     []string // files made so far
+}
+
+func newCopier(from, to string, opts *CopyOptions) (*copier, error) {
+	c := &copier{}
+	if opts != nil {
+		c.opts = *opts
+	}
+	c.fs = orOS(c.opts.FS)
+	var err error
+	if c.from, err = newLayout(c.fs, from); err != nil {
+		return nil, err
+	}
+	if c.to, err = newLayout(c.fs, to); err != nil {
+		return nil, err
+	}
+	for _, path := range []string{c.to.head, c.to.data} {
+		if _, err := c.fs.Lstat(path); err == nil {
+			return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *copier) temporary() string { return c.to.dataFile("head.new") }
+
+// finish makes the destination: its directory, what fill writes there, and the
+// head last.
+func (c *copier) finish(done *Copied, fill func() error) (*Copied, error) {
+	if err := c.to.mkdir(c.to.data); err != nil {
+		return nil, err
+	}
+	err := fill()
+	if err == nil {
+		err = c.publish()
+	}
+	if err != nil {
+		c.undo()
+		return nil, err
+	}
+	return done, nil
+}
+
+func (c *copier) publish() error {
+	if err := c.to.syncDirs(); err != nil {
+		return err
+	}
+	if err := c.fs.Rename(c.temporary(), c.to.head); err != nil {
+		return err
+	}
+	return c.to.syncParent()
+}
+
+func (c *copier) undo() {
+	for _, path := range append(c.made, c.temporary(), c.to.data) {
+		c.fs.Remove(path)
+	}
+}
+
+// copyData copies the published part of every data file.
+func (c *copier) copyData(ctx context.Context, infos []FileInfo, done *Copied) error {
+	total := int64(0)
+	for _, f := range infos {
+		total += f.Published
+	}
+	for _, f := range infos {
+		if f.Published == 0 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		to := c.to.dataFile(f.Name)
+		c.made = append(c.made, to)
+		if err := copyFile(c.fs, c.from.dataFile(f.Name), to, f.Published); err != nil {
+			return err
+		}
+		done.Bytes += f.Published
+		if c.opts.Progress != nil {
+			c.opts.Progress(done.Bytes, total)
+		}
+	}
+	return nil
+}
+
+func (c *copier) writeHead(snap *snapshot) error {
+	f, err := c.fs.OpenFile(c.temporary(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	err = fillTicket(f, &snapshot{headerLine: snap.headerLine}, snap.head)
+	return errors.Join(err, f.Close())
+}
+
+// salvage writes what can be read of the source.
+func (c *copier) salvage(ctx context.Context, check Applier, done *Copied) error {
+	src, err := c.openDamaged(done)
+	if err != nil {
+		return err
+	}
+	next := *src.snap
+	if next.legacy() {
+		migrated, err := migratedHeader(src.snap)
+		if err != nil {
+			return err
+		}
+		next = *migrated
+	}
+	name := fmt.Sprintf("%s%016x-%08x-%016x", dataPrefix, 0, 0, random64())
+	out, err := newBulk(c.to, name, next.start())
+	if err != nil {
+		return err
+	}
+	c.made = append(c.made, c.to.dataFile(name))
+	done.Fault = src.replay(salvager{ctx, check, out})
+	head, err := out.finish()
+	if err = errors.Join(ctx.Err(), out.failed, err); err != nil {
+		return err
+	}
+	done.Ops, done.Bytes = head.Ops, out.end
+	if done.Lost >= 0 {
+		done.Lost = int64(src.published - min(head.Ops, src.published))
+	}
+	next.head = head
+	return c.writeHead(&next)
+}
+
+// salvager passes records on as long as the check admits them.
+type salvager struct {
+	ctx   context.Context
+	check Applier
+	out   *bulk
+}
+
+func (s salvager) Apply(rec *Record) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	if s.check != nil {
+		if err := s.check.Apply(rec); err != nil {
+			return err
+		}
+	}
+	return s.out.Apply(rec)
+}
+
+func (s salvager) Reset() { s.out.Reset() }
+
+// damaged is a source to salvage from.
+type damaged struct {
+	snap      *snapshot
+	published uint64
+	replay    func(Applier) error
+}
+
+// openDamaged finds the longest history that the source holds: the published
+// one; or where a link of it is broken, what the data files hold before; or
+// where there is no head, what they hold at all.
+func (c *copier) openDamaged(done *Copied) (*damaged, error) {
+	pool := newFilePool(c.from)
+	snap, err := c.from.readHead()
+	switch {
+	case err == nil && snap.legacy():
+		r, err := newReader(c.from)
+		if err != nil {
+			return nil, err
+		}
+		done.Lost = -1
+		return &damaged{snap, 0, func(m Applier) error { defer r.Close(); return r.Refresh(m) }}, nil
+	case err == nil:
+		refs, _, walkErr := pool.walk(snap, position{Head: snap.start()})
+		if walkErr != nil && isEnvironment(walkErr) {
+			return nil, walkErr
+		}
+		upTo := snap.head.Ops
+		if walkErr != nil {
+			refs, err = c.brokenChain(pool, snap)
+		}
+		return &damaged{snap, upTo, func(m Applier) error {
+			defer pool.Close()
+			return errors.Join(pool.replay(refs, 1, m.Apply), walkErr)
+		}}, err
+	}
+	return c.openHeadless(pool, done, err)
+}
+
+// brokenChain is what can be read from the beginning of a history of which a
+// link is broken.
+func (c *copier) brokenChain(pool *filePool, snap *snapshot) ([]extentRef, error) {
+	_, before := pool.readableTail(snap)
+	return pool.longestBefore(uint64(len(snap.headerLine)), before)
+}
+
+// openHeadless salvages data files whose head is lost or unreadable.
+func (c *copier) openHeadless(pool *filePool, done *Copied, cause error) (*damaged, error) {
+	var corrupt *CorruptError
+	if !errors.Is(cause, ErrHeadMissing) && !errors.As(cause, &corrupt) {
+		return nil, cause
+	}
+	start, found := uint64(0), false
+	err := c.from.scanAll(func(e foundExtent) {
+		if e.first == 1 && e.previous == nil {
+			start, found = e.start, true
+		}
+	})
+	if err != nil || !found {
+		return nil, errors.Join(cause, err)
+	}
+	refs, err := pool.longestBefore(start, math.MaxUint64)
+	if err != nil {
+		return nil, err
+	}
+	done.Guessed, done.Lost = true, -1
+	return &damaged{snap: c.headerOf(), replay: func(m Applier) error {
+		defer pool.Close()
+		return errors.Join(pool.replay(refs, 1, m.Apply), cause)
+	}}, nil
+}
+
+// headerOf returns the header of a source whose head line is damaged, or, where
+// the header is lost too, one that says so.
+func (c *copier) headerOf() *snapshot {
+	b, err := fsx.ReadFile(c.fs, c.from.head, 2*maxMetaLine)
+	line, _, ok := bytes.Cut(b, []byte("\n"))
+	if err == nil && ok {
+		if h, err := decodeHeader(line); err == nil && h.Format == FormatVersion {
+			return &snapshot{header: h, headerLine: append(line, '\n')}
+		}
+	}
+	h := Header{Format: FormatVersion, Program: "salvaged"}
+	return &snapshot{header: h, headerLine: appendHeader(nil, h)}
+}
