@@ -17,8 +17,6 @@ SOAK       ?= 10m
 BENCH      ?= .
 BENCHCOUNT ?= 1
 
-GO_FILES = $(shell git ls-files --cached --others --exclude-standard '*.go')
-
 .DEFAULT_GOAL := help
 .PHONY: help build demo test unit race fmt vet tags lint cross bench benchstat fuzz soak clean
 
@@ -39,10 +37,10 @@ unit: ## Run the tests
 race: ## Run the short tests under the race detector
 	@if [ -z "$$CI" ] && ! command -v "$$(go env CC)" >/dev/null; then \
 		echo "race: left out, the race detector needs a C compiler"; exit 0; fi; \
-	CGO_ENABLED=1 go test -race -short -timeout $(TIMEOUT) $(PKG)
+	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 go test -race -short -timeout $(TIMEOUT) $(PKG)
 
 fmt: ## Fail if gofmt would change a file
-	@changed=$$(gofmt -l $(GO_FILES)); if [ -n "$$changed" ]; then echo "gofmt would change:"; echo "$$changed"; exit 1; fi
+	@changed=$$(gofmt -l .); if [ -n "$$changed" ]; then echo "gofmt would change:"; echo "$$changed"; exit 1; fi
 
 vet: ## Run go vet
 	go vet $(PKG)

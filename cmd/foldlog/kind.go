@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -90,7 +91,7 @@ type copyOptions struct {
 
 // candidate is a path that may be a log, looked at once for all the kinds.
 type candidate struct {
-	Path  string
+	Path  string      // clean, so that a kind can add and cut suffixes
 	Info  fs.FileInfo // nil if there is nothing at Path; links are followed
 	Start []byte      // the first bytes if Path is a regular file, at most startSize
 }
@@ -101,6 +102,9 @@ const startSize = 4096
 
 // examine looks at a path. A path that does not exist is no error.
 func examine(path string) (candidate, error) {
+	if path != "" {
+		path = filepath.Clean(path)
+	}
 	c := candidate{Path: path}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

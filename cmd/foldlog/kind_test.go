@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,8 @@ var errBadLine = errors.New("bad line")
 
 // lineKind is a small kind of log for the tests of the general verbs: a file
 // that begins with "lines\n" and has one event a line. "bad" is a damaged
-// event. Its parts are PATH.d.
+// event, and one that has "stubborn" cannot be interrupted well. Its parts are
+// PATH.d.
 type lineKind struct{}
 
 var _ logKind = lineKind{}
@@ -106,6 +108,10 @@ func (k lineKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOp
 	}
 	if opts.Follow {
 		<-ctx.Done()
+		if slices.Contains(events, "stubborn\n") {
+			io.WriteString(w, "draining\n")
+			select {}
+		}
 		return ctx.Err()
 	}
 	return err
@@ -207,6 +213,7 @@ func TestExamineReadsTheStartOfRegularFilesOnly(t *testing.T) {
 		{"a long file", long, true, startSize},
 		{"an empty file", empty, true, 0},
 		{"a directory", dir, true, 0},
+		{"a directory with a slash", dir + "/", true, 0},
 		{"nothing", filepath.Join(dir, "gone"), false, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -216,6 +223,9 @@ func TestExamineReadsTheStartOfRegularFilesOnly(t *testing.T) {
 			}
 			if (c.Info != nil) != tc.exists || len(c.Start) != tc.start {
 				t.Errorf("exists %v with %d bytes, want %v with %d", c.Info != nil, len(c.Start), tc.exists, tc.start)
+			}
+			if c.Path != filepath.Clean(tc.path) {
+				t.Errorf("path %q is not clean", c.Path)
 			}
 		})
 	}

@@ -14,12 +14,13 @@ import (
 )
 
 func main() {
-	os.Exit(run())
+	os.Exit(run(logKinds()))
 }
 
-func run() int {
+// run is this process as one command line.
+func run(kinds []logKind) int {
 	cli.CatchClosedPipe()
 	ctx, stop := cli.Interruptible(context.Background())
 	defer stop()
-	return execute(ctx, cli.System(), logKinds(), os.Args[1:])
+	return execute(ctx, cli.System(), kinds, os.Args[1:])
 }

@@ -7,10 +7,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets the scripts run this test binary as foldlog.
+// TestMain lets tests run this binary as foldlog, and as linelog, which is
+// foldlog with the line log as its only kind.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"foldlog": func() { os.Exit(run()) },
+		"foldlog": func() { os.Exit(run(logKinds())) },
+		"linelog": func() { os.Exit(run([]logKind{lineKind{}})) },
 	})
 }
 
@@ -20,6 +22,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("FOLDLOG_BLESS") != "",
+		Setup: func(env *testscript.Env) error {
+			// Under the race detector every process would sleep at its end.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 		},
