@@ -21,6 +21,11 @@ import (
 // A rename names the directory it moves, so of several who try one wins, and
 // whoever was overtaken finds its own path gone: the ticket that would become
 // the head lies in the baton and is created and renamed by that path.
+//
+// The directory stays the same while its name changes, so a call that a former
+// holder began before it was overtaken still reaches it. Therefore every file in
+// it is named after the holder's nonce, which is used once: a late call finds
+// nothing of its own and touches nothing of others.
 const (
 	freePrefix = "free-"
 	heldPrefix = "held-"
@@ -37,6 +42,14 @@ func (b baton) String() string {
 		return fmt.Sprintf("%s%016x-%016x", heldPrefix, b.generation, b.nonce)
 	}
 	return fmt.Sprintf("%s%016x", freePrefix, b.generation)
+}
+
+// ownerFile is the name of the file that says who holds the baton.
+func (b baton) ownerFile() string { return fmt.Sprintf("%s%016x", ownerPrefix, b.nonce) }
+
+// ticketFile is the name of the holder's n-th ticket.
+func (b baton) ticketFile(n uint64) string {
+	return fmt.Sprintf("%s%016x-%08x", ticketPrefix, b.nonce, n)
 }
 
 func parseBaton(name string) (b baton, ok bool) {
@@ -148,17 +161,25 @@ func isNotEmpty(err error) bool {
 }
 
 // move renames the baton from one state to the next. It reports false if the
-// baton was not in that state any more.
+// baton was not in that state any more. A rename that took effect although it
+// failed is told by the new name, which nobody else would have chosen.
 func (r batonRack) move(from, to baton) (bool, error) {
 	err := r.l.fs.Rename(r.path(from), r.path(to))
-	switch {
-	case err == nil:
+	if err == nil {
 		return true, nil
-	case errors.Is(err, fs.ErrNotExist):
+	}
+	if _, statErr := r.l.fs.Lstat(r.path(to)); statErr == nil {
+		return true, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return false, fmt.Errorf("move lease: %w", err)
 }
+
+// maxClears bounds how often a stray is emptied anew because its former holder
+// still puts tickets there.
+const maxClears = 1000
 
 // sweep empties the baton that we just took and removes strays. A rename of the
 // former holder's ticket that the kernel has already begun still succeeds from
@@ -169,15 +190,28 @@ func (r batonRack) sweep(ours baton, strays []string) error {
 		return err
 	}
 	for _, name := range strays {
-		dir := filepath.Join(r.dir, name)
-		if err := r.empty(dir); err != nil {
+		if err := r.clear(filepath.Join(r.dir, name)); err != nil {
 			return err
-		}
-		if err := r.l.fs.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !isNotEmpty(err) {
-			return fmt.Errorf("clear lease: %w", err)
 		}
 	}
 	return nil
+}
+
+// clear removes a stray, whose former holder could publish as long as it stands.
+func (r batonRack) clear(dir string) error {
+	for range maxClears {
+		if err := r.empty(dir); err != nil {
+			return err
+		}
+		err := r.l.fs.Remove(dir)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if !isNotEmpty(err) {
+			return fmt.Errorf("clear lease: %w", err)
+		}
+	}
+	return fmt.Errorf("clear lease: %s does not get empty", dir)
 }
 
 func (r batonRack) empty(dir string) error {
@@ -189,9 +223,6 @@ func (r batonRack) empty(dir string) error {
 		return fmt.Errorf("clear lease: %w", err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ownerName) && !strings.HasPrefix(e.Name(), ticketPrefix) {
-			continue
-		}
 		err := r.l.fs.Remove(filepath.Join(dir, e.Name()))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("clear lease: %w", err)

@@ -25,7 +25,7 @@ type bulk struct {
 }
 
 func newBulk(l layout, name string, start Head) (*bulk, error) {
-	f, err := l.fs.OpenFile(l.dataFile(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	f, err := createShared(l.fs, l.dataFile(name), os.O_WRONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (l layout) extentError(ptr *Pointer, seq uint64, err error) error {
 		if _, statErr := l.fs.Stat(l.data); notExist(statErr) {
 			err = fmt.Errorf("%s: %w", l.data, ErrDataMissing)
 		} else {
-			err = errors.New("the data file is missing")
+			err = errFileMissing
 		}
 	case isEnvironment(err):
 		return fmt.Errorf("read extent at %s, byte %d: %w", path, ptr.Offset, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 )
 
 // Create makes a new journal without operations and opens it for writing.
@@ -22,12 +21,8 @@ func Create(ctx context.Context, path string, opts *WriterOptions, m Machine) (*
 	if err := w.l.mkdirIfMissing(w.l.data); err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
-	if err := w.acquire(ctx); err != nil {
+	if err := w.underLease(ctx, w.createHead); err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
-	}
-	if err := w.createHead(); err != nil {
-		w.layDown()
-		return nil, err
 	}
 	if err := w.start(); err != nil {
 		w.layDown()
@@ -42,10 +37,13 @@ func (w *Writer) vacant() error {
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s: %w", w.l.head, ErrExist)
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
-	return err
+	if _, err := w.l.fs.Lstat(w.l.head); err == nil {
+		return fmt.Errorf("%s is a symbolic link that leads nowhere: %w", w.l.head, fs.ErrNotExist)
+	}
+	return nil
 }
 
 // createHead publishes the first head under the lease.
@@ -62,30 +60,7 @@ func (w *Writer) createHead() error {
 		return &TooLargeError{"header", int64(len(snap.headerLine)), maxMetaLine}
 	}
 	if err := w.l.syncDirs(); err != nil {
-		return fmt.Errorf("create journal: %w", err)
+		return err
 	}
-	ticket, err := w.writeTicket(snap, snap.start())
-	if err != nil {
-		return fmt.Errorf("create journal: %w", err)
-	}
-	if err := w.l.fs.Rename(ticket, w.l.head); err != nil {
-		return fmt.Errorf("create journal: %w", err)
-	}
-	return w.l.syncParent()
-}
-
-// acquire takes the lease before the writer's goroutine runs.
-func (w *Writer) acquire(ctx context.Context) (err error) {
-	w.lease, err = w.keeper.acquire(func(d time.Duration) bool {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(d):
-			return true
-		}
-	})
-	if errors.Is(err, errGaveUp) {
-		err = ctx.Err()
-	}
-	return err
+	return w.publishFirst(snap, snap.start())
 }

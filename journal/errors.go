@@ -26,6 +26,8 @@ var (
 	// a platform whose durability calls have not been proved.
 	ErrReadOnlyPlatform = fmt.Errorf("writing journals on this platform: %w", errors.ErrUnsupported)
 
+	// errFileMissing says that a data file which the history needs is gone.
+	errFileMissing = errors.New("the data file is missing")
 	// errFenced says that the lease was taken over before anything was
 	// published; the writer starts over under a new one.
 	errFenced = errors.New("the lease was taken over")
@@ -82,7 +84,8 @@ func (e *TooLargeError) Error() string {
 // told failed. The operations must not be sent again blindly; the journal tells,
 // once it can be read again, whether it holds them.
 type UncertainError struct {
-	// First and Last are the sequence numbers that the append would have.
+	// First and Last are the sequence numbers that the append would have, 0 of a
+	// journal that was being created or migrated.
 	First, Last uint64
 	// Visible tells that the head names the append: readers see it, but a
 	// power loss could still take it away.
@@ -95,6 +98,9 @@ func (e *UncertainError) Error() string {
 	state := "unknown"
 	if e.Visible {
 		state = "visible, but perhaps not durable"
+	}
+	if e.Last == 0 {
+		return fmt.Sprintf("outcome of making the journal is %s: %v", state, e.Err)
 	}
 	return fmt.Sprintf("outcome of operations %d to %d is %s: %v", e.First, e.Last, state, e.Err)
 }

@@ -39,7 +39,7 @@ func (l layout) readHead() (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
+	if !info.Mode().IsRegular() {
 		return nil, &CorruptError{Path: l.head, Err: ErrNotJournal}
 	}
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, 2*maxMetaLine+1))
@@ -103,6 +103,12 @@ func parseHead(b []byte) (*snapshot, error) {
 		return nil, &CorruptError{Offset: at, Err: errors.New("the head counts operations but names no extent")}
 	}
 	return s, nil
+}
+
+// same tells whether two heads name the same history.
+func (h Head) same(o Head) bool {
+	tips := h.Tip == o.Tip || h.Tip != nil && o.Tip != nil && *h.Tip == *o.Tip
+	return tips && h.Ops == o.Ops && h.Bytes == o.Bytes
 }
 
 // sameJournal tells whether two snapshots are of one journal: headers differ at

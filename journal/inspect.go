@@ -107,7 +107,7 @@ func (l layout) holder() (uint64, *Owner) {
 	if !b.held {
 		return b.generation, nil
 	}
-	raw, err := fsx.ReadFile(l.fs, filepath.Join(rack.path(b), ownerName), ownerSize)
+	raw, err := fsx.ReadFile(l.fs, filepath.Join(rack.path(b), b.ownerFile()), ownerSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b.generation, nil
 	}

@@ -93,8 +93,42 @@ func (l layout) syncParent() error {
 	return nil
 }
 
-// mkdir makes a directory that is as writable to the group as its parent, so
-// that a shared root works whatever the umask.
+// groupShare is what a group needs of a directory that it shares.
+const groupShare fs.FileMode = 0o070
+
+// createShared creates a file that must not exist, open for flag. In a directory
+// that its group may write to, the group may read and write the file, whatever
+// the umask: a shared root works.
+func createShared(fsys fsx.FS, name string, flag int) (fsx.File, error) {
+	f, err := fsys.OpenFile(name, os.O_CREATE|os.O_EXCL|flag, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := share(fsys, name, f); err != nil {
+		f.Close()
+		fsys.Remove(name)
+		return nil, err
+	}
+	return f, nil
+}
+
+func share(fsys fsx.FS, name string, f fsx.File) error {
+	above, err := fsys.Stat(filepath.Dir(name))
+	if err != nil || above.Mode()&0o020 == 0 {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if want := info.Mode().Perm() | 0o060; want != info.Mode().Perm() {
+		return f.Chmod(want)
+	}
+	return nil
+}
+
+// mkdir makes a directory that is as open to the group as its parent, if the
+// group may write there: a shared root works whatever the umask.
 func (l layout) mkdir(dir string) error {
 	if err := l.fs.Mkdir(dir, 0o777); err != nil {
 		return err
@@ -107,8 +141,8 @@ func (l layout) mkdir(dir string) error {
 	if err != nil {
 		return err
 	}
-	want := info.Mode() | above.Mode()&0o020
-	if want == info.Mode() {
+	want := info.Mode() | above.Mode()&groupShare
+	if above.Mode()&0o020 == 0 || want == info.Mode() {
 		return nil
 	}
 	d, err := l.fs.OpenFile(dir, os.O_RDONLY, 0)

@@ -134,9 +134,9 @@ func (a *attempt) holderGone(b baton) (bool, error) {
 		return false, nil
 	}
 	a.watched = now
-	path := filepath.Join(a.k.rack.path(b), ownerName)
+	path := filepath.Join(a.k.rack.path(b), b.ownerFile())
 	owner, err := fsx.ReadFile(a.k.rack.l.fs, path, ownerSize)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fsx.ErrTooLong) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fsx.ErrTooLong) {
 		return false, fmt.Errorf("read lease owner: %w", err)
 	}
 	if b != a.seen || !bytes.Equal(owner, a.owner) {
@@ -146,16 +146,11 @@ func (a *attempt) holderGone(b baton) (bool, error) {
 	if now.Sub(a.since) > o.term() {
 		return true, nil
 	}
-	if !o.sameMachine() {
+	if owner == nil {
 		return false, nil
 	}
-	f, err := a.k.rack.l.fs.OpenFile(path, os.O_RDONLY, 0)
-	if err != nil {
-		return false, nil
-	}
-	dead, _ := f.TryLock()
-	f.Close()
-	return dead, nil
+	dead, err := ownerDied(a.k.rack.l.fs, path, owner)
+	return dead && err == nil, nil
 }
 
 // wait lines up, if not yet in the queue, and returns how long to wait before
@@ -190,8 +185,8 @@ func (a *attempt) leave() {
 	a.lock = nil
 }
 
-// giveUp leaves the queue and passes the lease on if it was handed to us just
-// then.
+// giveUp leaves the queue and passes the lease on if it was handed to us before
+// that; a holder that hands it to us after that sees that we have left.
 func (a *attempt) giveUp() error {
 	a.leave()
 	if b, strays, err := a.k.rack.current(); err == nil && b.held && b.nonce == a.nonce {
@@ -208,7 +203,7 @@ func (k *leaseKeeper) take(b baton, strays []string) (*lease, error) {
 	l := &lease{k: k, baton: b, since: time.Now(), stop: make(chan struct{})}
 	err := k.rack.sweep(b, strays)
 	if err == nil {
-		owner := filepath.Join(l.dir(), ownerName)
+		owner := filepath.Join(l.dir(), b.ownerFile())
 		l.lock, err = createOwned(k.rack.l.fs, owner, owner+".new", k.me)
 	}
 	switch {
@@ -248,7 +243,7 @@ func (l *lease) rewriteOwner(o Owner) error {
 	if err != nil {
 		return err
 	}
-	f, err := l.k.rack.l.fs.OpenFile(filepath.Join(l.dir(), ownerName), os.O_WRONLY, 0)
+	f, err := l.k.rack.l.fs.OpenFile(filepath.Join(l.dir(), l.baton.ownerFile()), os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -267,8 +262,6 @@ func (l *lease) release() {
 	close(l.stop)
 	l.done.Wait()
 	if l.lock != nil {
-		// Our owner file must not speak for the next holder.
-		l.k.rack.l.fs.Remove(filepath.Join(l.dir(), ownerName))
 		defer l.lock.Close()
 	}
 	next := baton{generation: l.baton.generation + 1}
@@ -277,6 +270,19 @@ func (l *lease) release() {
 		next.held, next.nonce = true, w.nonce
 	}
 	if moved, err := l.k.rack.move(l.baton, next); moved && err == nil && found {
-		l.k.queue.leave(w)
+		l.k.handedOver(next, w)
+	}
+}
+
+// handedOver takes the next holder out of the queue. One that had left of its
+// own accord, without taking the lease, does not wait for it any more: the lease
+// is laid down.
+func (k *leaseKeeper) handedOver(b baton, w waiter) {
+	if k.queue.leave(w) {
+		return
+	}
+	_, err := k.rack.l.fs.Lstat(filepath.Join(k.rack.path(b), b.ownerFile()))
+	if errors.Is(err, fs.ErrNotExist) {
+		k.rack.move(b, baton{generation: b.generation + 1})
 	}
 }

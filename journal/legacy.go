@@ -60,6 +60,7 @@ func (r *Reader) applyLines(b []byte, m Applier) (used int, err error) {
 			return used, err
 		}
 		used += n
+		r.news = true
 		r.legacyAt += int64(n)
 		r.applied++
 	}

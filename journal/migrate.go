@@ -23,17 +23,19 @@ func KeptPath(path string, format uint64) string {
 // under the lease. Until the new head is published the old file is the journal;
 // it stays under another name. The header but for its format, and every
 // operation line, keep their bytes. A torn last line stays behind.
-func (w *Writer) migrate(ctx context.Context, snap *snapshot) error {
+func (w *Writer) migrate(ctx context.Context) error {
 	if err := w.checkLegacy(); err != nil {
 		return err
 	}
 	if err := w.l.mkdirIfMissing(w.l.data); err != nil {
 		return err
 	}
-	if err := w.acquire(ctx); err != nil {
-		return err
-	}
 	defer w.layDown()
+	return w.underLease(ctx, w.migrateHeld)
+}
+
+// migrateHeld is the part of a migration that the lease guards.
+func (w *Writer) migrateHeld() error {
 	snap, err := w.l.readHead()
 	if err != nil || !snap.legacy() {
 		return err
@@ -53,14 +55,7 @@ func (w *Writer) migrate(ctx context.Context, snap *snapshot) error {
 	if err := w.keepLegacy(kept); err != nil {
 		return fmt.Errorf("keep old file: %w", err)
 	}
-	ticket, err := w.writeTicket(next, head)
-	if err != nil {
-		return err
-	}
-	if err := w.l.fs.Rename(ticket, w.l.head); err != nil {
-		return fmt.Errorf("publish head: %w", err)
-	}
-	return w.l.syncParent()
+	return w.publishFirst(next, head)
 }
 
 // checkLegacy replays the old journal, so that one that cannot be replayed is
@@ -117,6 +112,7 @@ func (w *Writer) copyLegacy(next *snapshot) (Head, error) {
 	applyErr := r.Refresh(b)
 	head, err := b.finish()
 	if err := errors.Join(applyErr, err); err != nil {
+		w.l.fs.Remove(w.l.dataFile(name)) // no head can name it
 		return Head{}, err
 	}
 	return head, w.l.syncDirs()
@@ -171,7 +167,7 @@ func copyFile(fsys fsx.FS, from, to string, n int64) error {
 		return err
 	}
 	defer in.Close()
-	out, err := fsys.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	out, err := createShared(fsys, to, os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -182,7 +178,7 @@ func copyFile(fsys fsx.FS, from, to string, n int64) error {
 	return errors.Join(err, out.Close())
 }
 
-func copyBytes(out io.WriterAt, in io.ReaderAt, n int64) error {
+func copyBytes(out fsx.File, in io.ReaderAt, n int64) error {
 	buf := make([]byte, 1<<20)
 	for at := int64(0); n < 0 || at < n; {
 		want := int64(len(buf))
@@ -190,7 +186,7 @@ func copyBytes(out io.WriterAt, in io.ReaderAt, n int64) error {
 			want = min(want, n-at)
 		}
 		got, err := in.ReadAt(buf[:want], at)
-		if _, err := out.WriteAt(buf[:got], at); err != nil {
+		if err := fsx.WriteFull(out, buf[:got], at); err != nil {
 			return err
 		}
 		at += int64(got)

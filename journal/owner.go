@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	ownerName    = "owner"
+	ownerPrefix  = "owner-"
 	ticketPrefix = "ticket-"
 	// ownerSize is the fixed length of an owner file: it is renewed in place.
 	ownerSize = 512
@@ -35,6 +35,9 @@ type Owner struct {
 }
 
 func (o Owner) String() string {
+	if o.Host == "" {
+		return "a writer that did not say who it is"
+	}
 	return fmt.Sprintf("worker %d (process %d on %s)", o.Worker, o.PID, o.Host)
 }
 

@@ -71,29 +71,50 @@ func (q waitQueue) join(nonce uint64, o Owner) (waiter, fsx.File, error) {
 	return w, f, err
 }
 
-// leave gives up a place; it may be gone already.
-func (q waitQueue) leave(w waiter) { q.l.fs.Remove(q.path(w)) }
+// leave gives up a place. It reports false if that was gone already.
+func (q waitQueue) leave(w waiter) bool {
+	return !errors.Is(q.l.fs.Remove(q.path(w)), fs.ErrNotExist)
+}
 
-// next returns the first who still lives. Those whose kernel lock is free have
-// died and are removed.
+// next returns the first who still lives. Those of this machine whose kernel
+// lock is free have died and are removed.
 func (q waitQueue) next() (w waiter, ok bool, err error) {
 	all, err := q.list()
 	if err != nil {
 		return waiter{}, false, err
 	}
 	for _, w := range all {
-		f, err := q.l.fs.OpenFile(q.path(w), os.O_RDONLY, 0)
-		if err != nil {
-			continue
-		}
-		dead, _ := f.TryLock()
-		f.Close()
-		if !dead {
+		dead, err := ownerDied(q.l.fs, q.path(w), nil)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case dead:
+			q.leave(w)
+		default:
 			return w, true, nil
 		}
-		q.leave(w)
 	}
 	return waiter{}, false, nil
+}
+
+// ownerDied tells whether the kernel of this machine says that whoever keeps an
+// owner file locked is gone. Of other machines it says nothing. Content is what
+// the file holds, nil if that is not known.
+func ownerDied(fsys fsx.FS, path string, content []byte) (bool, error) {
+	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if content == nil {
+		content = make([]byte, ownerSize)
+		if err := readFull(f, content, 0); err != nil {
+			return false, err
+		}
+	}
+	if !decodeOwner(content).sameMachine() {
+		return false, nil
+	}
+	return f.TryLock()
 }
 
 // position returns how many wait before w, -1 if w is not in the queue.
@@ -110,7 +131,7 @@ func createOwned(fsys fsx.FS, name, temporary string, o Owner) (fsx.File, error)
 	if err != nil {
 		return nil, err
 	}
-	f, err := fsys.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
+	f, err := createShared(fsys, temporary, os.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("create owner file: %w", err)
 	}

@@ -35,7 +35,9 @@ type Reader struct {
 	// legacyAt is how far a journal before format 6 has been applied.
 	legacyAt int64
 	applied  uint64
-	closed   bool
+	// news tells that records have been handed over since Follow looked.
+	news   bool
+	closed bool
 }
 
 // OpenReader opens a journal for reading. Nothing is applied before the first
@@ -108,7 +110,11 @@ func (r *Reader) Refresh(m Applier) error {
 	if err != nil {
 		return err
 	}
-	return r.catchUp(snap, m)
+	if err = r.catchUp(snap, m); err != nil {
+		// What was open may have been replaced: look again the next time.
+		r.pool.Close()
+	}
+	return err
 }
 
 // catchUp applies what a head holds beyond the reader's position.
@@ -139,6 +145,7 @@ func (r *Reader) catchUp(snap *snapshot, m Applier) error {
 	if err != nil {
 		return err
 	}
+	r.news = r.news || len(refs) > 0
 	err = r.pool.replay(refs, r.known.Ops+1, func(rec *Record) error {
 		if err := m.Apply(rec); err != nil {
 			return err
@@ -154,14 +161,13 @@ func (r *Reader) catchUp(snap *snapshot, m Applier) error {
 
 // atHead tells whether everything that the head names has been applied.
 func (r *Reader) atHead() bool {
-	a, b := r.known.Head, r.snap.head
-	sameTip := a.Tip == b.Tip || a.Tip != nil && b.Tip != nil && *a.Tip == *b.Tip
-	return sameTip && a.Ops == b.Ops && a.Bytes == b.Bytes && r.applied == a.Ops
+	return r.known.same(r.snap.head) && r.applied == r.known.Ops
 }
 
 func (r *Reader) restart(m Applier) {
 	m.Reset()
 	r.rewind()
+	r.pool.Close() // history changes only with the files
 }
 
 // DefaultPoll is how often [Reader.Follow] looks for news.
@@ -177,11 +183,11 @@ func (r *Reader) Follow(ctx context.Context, poll time.Duration, m Applier, flus
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		before := r.applied
+		r.news = false
 		if err := r.Refresh(m); err != nil {
 			return err
 		}
-		if flush != nil && r.applied != before {
+		if flush != nil && r.news {
 			if err := flush(); err != nil {
 				return err
 			}

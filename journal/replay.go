@@ -20,6 +20,17 @@ func isEnvironment(err error) bool {
 	return errors.As(err, &path) || errors.As(err, &sys) || errors.As(err, &errno)
 }
 
+// passing tells an error that may be gone the next time, with the journal as it
+// was: the system's, and whatever is missing or in the journal's place.
+func passing(err error) bool {
+	for _, cause := range []error{ErrHeadMissing, ErrDataMissing, ErrReplaced, errFileMissing} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return isEnvironment(err)
+}
+
 const (
 	// batchBytes is how much of the journal is read ahead at a time.
 	batchBytes = 1 << 20

@@ -151,7 +151,7 @@ func OpenWriter(ctx context.Context, path string, opts *WriterOptions, m Machine
 		return nil, err
 	}
 	if snap.legacy() {
-		if err := w.migrate(ctx, snap); err != nil {
+		if err := w.migrate(ctx); err != nil {
 			return nil, fmt.Errorf("migrate %s: %w", w.l.head, err)
 		}
 	}
@@ -456,10 +456,10 @@ func (w *Writer) leaseError(err error) error {
 }
 
 // catchUp applies what is published. A journal that holds what it must not ends
-// the writer.
+// the writer; one that is out of reach may come back.
 func (w *Writer) catchUp() error {
 	err := w.reader.Refresh(w.m)
-	if err != nil && !isEnvironment(err) {
+	if err != nil && !passing(err) {
 		w.ended = err
 	}
 	return err

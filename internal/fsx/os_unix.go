@@ -13,7 +13,12 @@ import (
 // where they have not, it answers with [ErrUnsupported].
 func Writable() error { return nil }
 
+// openFile never waits for the other end of a named pipe that lies where a file
+// should.
 func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	if flag == os.O_RDONLY {
+		flag |= syscall.O_NONBLOCK
+	}
 	return os.OpenFile(name, flag, perm)
 }
 
