@@ -1,0 +1,200 @@
+package metrics
+
+import "math"
+
+// Axis is what a range is measured along.
+type Axis uint8
+
+// The axes of a reading.
+const (
+	ByStep Axis = iota
+	ByTime      // milliseconds of the Unix epoch
+)
+
+// Query says which points of a curve are wanted. The zero value is all.
+type Query struct {
+	// Where is what the metadata must have, by [Metadata.Matches].
+	Where map[string]string
+	// Ranged limits the points to those with From <= step (or time) <= To.
+	Ranged   bool
+	Axis     Axis
+	From, To int64
+	// Points is how many points there may be, 0 any number. Less than
+	// [MinPoints] counts as that.
+	Points int
+	// NewestOnly leaves the older copies of repeated steps out.
+	NewestOnly bool
+}
+
+// MinPoints is the fewest points that a reading is sampled down to: first,
+// last, minimum, maximum and a non-finite mark need as many.
+const MinPoints = 5
+
+// Reading is the points of a query in stream order, by column.
+type Reading struct {
+	Steps, Times []int64 // Times in milliseconds of the Unix epoch
+	Values       []float64
+	Segments     []int32 // index into [Fold.Segments]
+	// Older marks the copies that a newer segment has repeated: a run that
+	// was killed and resumed. Of each segment the steps from where a later one
+	// begins are older.
+	Older []bool
+	// Total is how many points the query has; Sampled tells that there are
+	// fewer here.
+	Total   int
+	Sampled bool
+}
+
+// Len is the number of points in the reading.
+func (r *Reading) Len() int { return len(r.Steps) }
+
+// Read returns the points of a query. Sampling keeps the first and the last
+// point, and of each stretch of the stream the minimum, the maximum and the
+// first non-finite value.
+func (c *Curve) Read(q Query) Reading {
+	picked := c.pick(q)
+	r := Reading{Total: len(picked)}
+	if q.Points > 0 {
+		kept := c.sample(picked, max(q.Points, MinPoints))
+		r.Sampled = len(kept) < len(picked)
+		picked = kept
+	}
+	n := len(picked)
+	r.Steps, r.Times, r.Values = make([]int64, n), make([]int64, n), make([]float64, n)
+	r.Segments, r.Older = make([]int32, n), make([]bool, n)
+	for i, p := range picked {
+		at := p.at
+		r.Steps[i], r.Times[i], r.Values[i] = c.steps[at], c.times[at], c.values[at]
+		r.Segments[i], r.Older[i] = c.segments[at], p.older
+	}
+	return r
+}
+
+// picked is one point of a query: its index, and whether it is an older copy.
+type picked struct {
+	at    int32
+	older bool
+}
+
+func (c *Curve) pick(q Query) []picked {
+	want := c.wanted(q.Where)
+	cut := c.cuts(want)
+	out := make([]picked, 0, len(c.steps))
+	axis := c.steps
+	if q.Axis == ByTime {
+		axis = c.times
+	}
+	for i, step := range c.steps {
+		if want != nil && !want[c.series[i]] {
+			continue
+		}
+		older := false
+		if cut != nil {
+			at := cut[c.segments[i]-c.segments[0]]
+			older = at.superseded && step >= at.step
+		}
+		if older && q.NewestOnly || q.Ranged && (axis[i] < q.From || axis[i] > q.To) {
+			continue
+		}
+		out = append(out, picked{int32(i), older})
+	}
+	return out
+}
+
+// wanted tells which series match, nil if all do.
+func (c *Curve) wanted(where map[string]string) []bool {
+	if len(where) == 0 {
+		return nil
+	}
+	want := make([]bool, len(c.Series))
+	for i, s := range c.Series {
+		want[i] = s.Metadata.Matches(where)
+	}
+	return want
+}
+
+// segmentCut is the step from which later segments have a segment's points
+// anew.
+type segmentCut struct {
+	step       int64
+	superseded bool
+}
+
+// cuts finds for every segment of the curve where a later one begins: at its
+// first point, wherever its steps go afterwards. Nil means one segment.
+func (c *Curve) cuts(want []bool) []segmentCut {
+	n := len(c.segments)
+	if n == 0 || c.segments[0] == c.segments[n-1] {
+		return nil
+	}
+	base := c.segments[0]
+	starts := make([]segmentCut, c.segments[n-1]-base+1)
+	for i, seg := range c.segments {
+		s := &starts[seg-base]
+		if !s.superseded && (want == nil || want[c.series[i]]) {
+			*s = segmentCut{c.steps[i], true}
+		}
+	}
+	later := segmentCut{step: math.MaxInt64}
+	for i := len(starts) - 1; i >= 0; i-- {
+		own := starts[i]
+		starts[i] = later
+		if own.superseded && (!later.superseded || own.step < later.step) {
+			later = own
+		}
+	}
+	return starts
+}
+
+// sample keeps at most n of the points: the ends, and three of each bucket of
+// neighbours in the stream.
+func (c *Curve) sample(points []picked, n int) []picked {
+	if len(points) <= n {
+		return points
+	}
+	first, last := points[0], points[len(points)-1]
+	inner := points[1 : len(points)-1]
+	buckets := (n - 2) / 3
+	out := append(make([]picked, 0, n), first)
+	for b := range buckets {
+		lo, hi := b*len(inner)/buckets, (b+1)*len(inner)/buckets
+		out = c.keep(out, inner[lo:hi])
+	}
+	return append(out, last)
+}
+
+// keep appends the minimum, the maximum and the first non-finite point of a
+// bucket, in stream order.
+func (c *Curve) keep(out, bucket []picked) []picked {
+	least, most, odd := -1, -1, -1
+	for i, p := range bucket {
+		v := c.values[p.at]
+		switch {
+		case v-v != 0:
+			if odd < 0 {
+				odd = i
+			}
+		case least < 0:
+			least, most = i, i
+		case v < c.values[bucket[least].at]:
+			least = i
+		case v > c.values[bucket[most].at]:
+			most = i
+		}
+	}
+	a, b, d := sort3(least, most, odd)
+	before := -1
+	for _, i := range [...]int{a, b, d} {
+		if i > before {
+			out = append(out, bucket[i])
+			before = i
+		}
+	}
+	return out
+}
+
+func sort3(a, b, c int) (int, int, int) {
+	a, b = min(a, b), max(a, b)
+	b, c = min(b, c), max(b, c)
+	return min(a, b), max(a, b), c
+}
