@@ -1,0 +1,215 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/foldlog/foldlog/journal"
+)
+
+// Journal is a [Storage] in a journal on disk. Any number of processes may have
+// one journal open.
+type Journal struct {
+	w *journal.Writer
+	m *machine
+}
+
+var _ Storage = (*Journal)(nil)
+
+// OpenJournal opens a journal for writing and replays it. One of an older
+// format is migrated first. Opts may be nil. The errors are those of
+// [journal.OpenWriter]; an operation that the fold refuses is a
+// [*ReplayError] in it.
+func OpenJournal(ctx context.Context, path string, opts *journal.WriterOptions) (*Journal, error) {
+	return openWith(ctx, path, opts, journal.OpenWriter)
+}
+
+// CreateJournal creates a journal. The errors are those of [journal.Create]:
+// [journal.ErrExist] if there is one.
+func CreateJournal(ctx context.Context, path string, opts *journal.WriterOptions) (*Journal, error) {
+	return openWith(ctx, path, opts, journal.Create)
+}
+
+type opener func(context.Context, string, *journal.WriterOptions, journal.Machine) (*journal.Writer, error)
+
+func openWith(ctx context.Context, path string, opts *journal.WriterOptions, open opener) (*Journal, error) {
+	m := newMachine()
+	w, err := open(ctx, path, opts, m)
+	if err != nil {
+		return nil, journalError(err)
+	}
+	return &Journal{w: w, m: m}, nil
+}
+
+// Update implements [Storage]. What several callers have waiting shares one
+// extent and its syncs. Beside the errors of this package it returns
+// [*journal.UncertainError] and what opening can; they wrap [ErrTooLarge] and
+// [ErrClosed] where those fit.
+func (j *Journal) Update(ctx context.Context, fn func(tx *Tx) error) error {
+	return journalError(j.w.Do(ctx, func(log *journal.Tx) error {
+		draft := j.m.begin()
+		tx := &Tx{draft: draft, log: log}
+		if err := tx.end(fn(tx)); err != nil {
+			return err
+		}
+		return draft.Commit()
+	}))
+}
+
+// Snapshot implements [Storage].
+func (j *Journal) Snapshot() *Snapshot { return j.m.state.snapshot() }
+
+// Refresh implements [Storage].
+func (j *Journal) Refresh(ctx context.Context) error { return journalError(j.w.Refresh(ctx)) }
+
+// Worker implements [Storage].
+func (j *Journal) Worker() uint64 { return j.w.Worker() }
+
+// Writer is the journal below, for its header and path.
+func (j *Journal) Writer() *journal.Writer { return j.w }
+
+// Close implements [Storage].
+func (j *Journal) Close() error { return journalError(j.w.Close()) }
+
+// journalError adds the sentinels of this package to the journal's errors.
+func journalError(err error) error {
+	var large *journal.TooLargeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &large) && !errors.Is(err, ErrTooLarge):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case errors.Is(err, journal.ErrClosed):
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return err
+}
+
+// machine folds what the journal holds and speculates on what is being written.
+// The journal calls it from one goroutine; readers only take snapshots of the
+// settled fold.
+type machine struct {
+	d     Decoder
+	state shared
+	// group is the draft of the transactions that wait to be published
+	// together, nil without.
+	group *Draft
+}
+
+func newMachine() *machine { return &machine{state: shared{fold: NewFold()}} }
+
+var _ journal.Machine = (*machine)(nil)
+
+// Apply implements [journal.Machine].
+func (m *machine) Apply(rec *journal.Record) error {
+	return m.state.change(func(fold *Fold) error { return applyRecord(&m.d, fold, rec) })
+}
+
+func applyRecord(d *Decoder, fold *Fold, rec *journal.Record) error {
+	op, err := d.Decode(rec.Op)
+	if err != nil {
+		return &ReplayError{Seq: rec.Seq, Err: err}
+	}
+	return fold.Apply(rec.Seq, rec.Worker, rec.AtMillis, op)
+}
+
+// Reset implements [journal.Machine].
+func (m *machine) Reset() {
+	m.state.change(func(fold *Fold) error {
+		*fold = *NewFold()
+		return nil
+	})
+}
+
+// begin returns a draft for one transaction, on top of those before it.
+func (m *machine) begin() *Draft {
+	if m.group == nil {
+		m.state.mu.Lock()
+		m.group = m.state.fold.Draft()
+		m.state.mu.Unlock()
+	}
+	return m.group.Draft()
+}
+
+// Settle implements [journal.Machine].
+func (m *machine) Settle(published bool) {
+	group := m.group
+	m.group = nil
+	if group == nil || !published {
+		return
+	}
+	err := m.state.change(func(*Fold) error { return group.Commit() })
+	if err != nil {
+		panic("study: the fold changed below a group: " + err.Error())
+	}
+}
+
+// JournalReader follows a journal without writing to it.
+type JournalReader struct {
+	mu    sync.Mutex // serialises the reader
+	r     *journal.Reader
+	d     Decoder
+	state shared
+}
+
+var _ journal.Applier = (*readMachine)(nil)
+
+// OpenJournalReader opens a journal of any format for reading and replays it.
+// It takes no lock and writes nothing.
+func OpenJournalReader(path string, opts *journal.ReaderOptions) (*JournalReader, error) {
+	r, err := journal.OpenReader(path, opts)
+	if err != nil {
+		return nil, journalError(err)
+	}
+	j := &JournalReader{r: r, state: shared{fold: NewFold()}}
+	if err := j.Refresh(context.Background()); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// Refresh takes in what has been published since the last time.
+func (j *JournalReader) Refresh(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return journalError(j.r.Refresh((*readMachine)(j)))
+}
+
+// Snapshot returns the state as of the last refresh, without waiting for one.
+func (j *JournalReader) Snapshot() *Snapshot { return j.state.snapshot() }
+
+// Header returns the journal's header as last read.
+func (j *JournalReader) Header() journal.Header {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.r.Header()
+}
+
+// Close ends the reading. Snapshots stay valid.
+func (j *JournalReader) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.r.Close()
+}
+
+// readMachine is the side of a JournalReader that the journal sees.
+type readMachine JournalReader
+
+// Apply implements [journal.Applier].
+func (m *readMachine) Apply(rec *journal.Record) error {
+	return m.state.change(func(fold *Fold) error { return applyRecord(&m.d, fold, rec) })
+}
+
+// Reset implements [journal.Applier].
+func (m *readMachine) Reset() {
+	m.state.change(func(fold *Fold) error {
+		*fold = *NewFold()
+		return nil
+	})
+}

@@ -1,0 +1,70 @@
+package study
+
+import (
+	"context"
+	"sync"
+)
+
+// Storage keeps studies: a log of operations and the fold of them.
+type Storage interface {
+	// Update runs fn and publishes the operations of its transaction all
+	// together, or none of them if fn or the publishing fails. Nil means that
+	// they are as durable as the storage is. Fn sees a settled and current
+	// state; it may run more than once and must have no effects beside its
+	// results; it must not call Update or Refresh.
+	Update(ctx context.Context, fn func(tx *Tx) error) error
+	// Snapshot returns the settled state as of now, an Update that has
+	// returned included. It does not wait for anything on disk.
+	Snapshot() *Snapshot
+	// Refresh takes in what other processes have published.
+	Refresh(ctx context.Context) error
+	// Worker is the id that this storage's operations carry.
+	Worker() uint64
+	// Close ends the use of the storage. Snapshots stay valid; Update and
+	// Refresh fail with [ErrClosed].
+	Close() error
+}
+
+// OpenOrCreate returns the study of that name, creating it if there is none.
+// However many processes call it at once, one study comes of it.
+func OpenOrCreate(ctx context.Context, s Storage, c Config) (id StudyID, created bool, err error) {
+	if st, ok := s.Snapshot().StudyByName(c.Name); ok {
+		return st.ID, false, nil
+	}
+	err = s.Update(ctx, func(tx *Tx) error {
+		if st, ok := tx.Snapshot().StudyByName(c.Name); ok {
+			id, created = st.ID, false
+			return nil
+		}
+		created = true
+		var err error
+		id, err = tx.CreateStudy(c)
+		return err
+	})
+	return id, created && err == nil, err
+}
+
+// shared is the settled fold that one goroutine changes and many read.
+type shared struct {
+	mu   sync.Mutex
+	fold *Fold
+	// snap is the last snapshot as long as it is current.
+	snap *Snapshot
+}
+
+func (s *shared) snapshot() *Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.snap == nil {
+		s.snap = s.fold.Snapshot()
+	}
+	return s.snap
+}
+
+// change runs f on the fold while no reader looks.
+func (s *shared) change(f func(fold *Fold) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snap = nil
+	return f(s.fold)
+}
