@@ -131,7 +131,9 @@ func (f *Fold) open(e *Event) {
 	f.Segments = append(f.Segments, seg)
 }
 
-func (f *Fold) opened() bool { return len(f.Segments) > 1 || len(f.Segments) == 1 && f.Segments[0].Opened }
+func (f *Fold) opened() bool {
+	return len(f.Segments) > 1 || len(f.Segments) == 1 && f.Segments[0].Opened
+}
 
 func (f *Fold) metric(seg *Segment, e *Event) {
 	f.Metrics++

@@ -20,16 +20,21 @@ const (
 	// ItemSummary is the summary line of `run --json`.
 	ItemSummary
 	// ItemBad is an object of one of the four kinds in which something is
-	// wrong; Err tells what.
+	// wrong; Err tells what. In a file, any line that is no event.
 	ItemBad
+	// ItemRewritten is no line: a followed file was shortened, replaced or
+	// overwritten; Err tells how. What follows has not been handed over before.
+	ItemRewritten
 )
 
-// Item is one line of a mixed output. Line and Text alias the reader's memory
+// Item is one line of a mixed output or of a stream's file. Line and Text alias the reader's memory
 // and are valid until the function that got the item returns.
 type Item struct {
 	Kind ItemKind
 	// Number counts lines from 1.
 	Number int64
+	// Offset is where the line begins in its file or output, in bytes.
+	Offset int64
 	// Line is the line as it came, without its newline and a carriage return
 	// before it; its beginning if Cut.
 	Line []byte
@@ -82,7 +87,7 @@ func (m *Mixed) Close() error {
 }
 
 func (m *Mixed) line(l line) {
-	m.item = Item{Number: l.number, Line: bytes.TrimSuffix(l.text, []byte("\r")), Cut: l.cut, Torn: l.torn}
+	m.item = Item{Number: l.number, Offset: l.offset, Line: bytes.TrimSuffix(l.text, []byte("\r")), Cut: l.cut, Torn: l.torn}
 	m.classify()
 	m.handle(&m.item)
 }
