@@ -154,3 +154,7 @@ func Size(path string, opts *ReaderOptions) (int64, error) {
 	}
 	return total, nil
 }
+
+// Holder returns how often the lease has changed hands, and who holds it at
+// this moment, nil if nobody does.
+func (r *Reader) Holder() (generation uint64, holder *Owner) { return r.l.holder() }

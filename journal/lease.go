@@ -143,6 +143,9 @@ func (a *attempt) holderGone(b baton) (bool, error) {
 		a.seen, a.owner, a.since = b, owner, now
 	}
 	o := decodeOwner(owner)
+	if o.TermMillis == 0 {
+		o = a.k.me // whoever did not say is given what we would ask for
+	}
 	if now.Sub(a.since) > o.term() {
 		return true, nil
 	}

@@ -78,12 +78,13 @@ func (o Owner) encode() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// decodeOwner reads what another process wrote, possibly while it writes. What
-// cannot be read is an owner of the default term.
+// decodeOwner reads what another process wrote, possibly while it writes, or
+// before a power loss took it. Of what cannot be read nothing is known, not even
+// the term.
 func decodeOwner(b []byte) Owner {
 	var o Owner
 	if json.Unmarshal(b, &o) != nil || o.TermMillis <= 0 {
-		o.TermMillis = DefaultTerm.Milliseconds()
+		return Owner{}
 	}
 	return o
 }
