@@ -1,0 +1,143 @@
+package objstore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/foldlog/foldlog/internal/fsx"
+)
+
+// localWriter is a temporary file on its way to a key.
+type localWriter struct {
+	store        *Local
+	file         fsx.File
+	key          string
+	temp, target string
+	size         int64
+	done         bool
+}
+
+func (w *localWriter) Write(b []byte) (int, error) {
+	if w.done {
+		return 0, wrap("write", w.key, errClosed)
+	}
+	if err := fsx.WriteFull(w.file, b, w.size); err != nil {
+		return 0, wrap("write", w.key, err)
+	}
+	w.size += int64(len(b))
+	return len(b), nil
+}
+
+// Close implements [Writer].
+func (w *localWriter) Close() error {
+	return wrap("close", w.key, w.publish(w.store.fs.Rename))
+}
+
+// publish syncs the file, gives it its name and syncs the directory.
+func (w *localWriter) publish(publish func(from, to string) error) error {
+	if w.done {
+		return errClosed
+	}
+	defer w.Abort()
+	if w.store.sync {
+		if err := w.file.Sync(); err != nil {
+			return err
+		}
+	}
+	if err := w.file.Close(); err != nil {
+		return err
+	}
+	w.file = nil
+	if err := publish(w.temp, w.target); err != nil {
+		return err
+	}
+	return w.store.syncDir(filepath.Dir(w.target))
+}
+
+// Abort implements [Writer].
+func (w *localWriter) Abort() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	if w.file != nil {
+		_ = w.file.Close()
+	}
+	if err := w.store.fs.Remove(w.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return wrap("abort", w.key, err)
+	}
+	return nil
+}
+
+// walk visits the files below a directory in byte order of their keys, and with
+// Delimiter the directories at that depth instead of what is in them.
+func (l *Local) walk(ctx context.Context, dir string, opts ListOptions, visit func(key string, e fs.DirEntry) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := l.fs.ReadDir(l.path(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range sortAsKeys(entries) {
+		key := dir + e.Name()
+		if e.IsDir() {
+			key += "/"
+		}
+		inside := strings.HasPrefix(key, opts.Prefix)
+		switch {
+		case !inside && !(e.IsDir() && strings.HasPrefix(opts.Prefix, key)):
+			continue
+		case e.IsDir() && opts.Delimiter && inside && key != opts.Prefix:
+			err = l.visitPrefix(ctx, key, e, visit)
+		case e.IsDir():
+			err = l.walk(ctx, key, opts, visit)
+		default:
+			err = visit(key, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visitPrefix visits a directory that holds an object somewhere below, as a
+// bucket would know it.
+func (l *Local) visitPrefix(ctx context.Context, key string, e fs.DirEntry, visit func(string, fs.DirEntry) error) error {
+	found := false
+	err := l.walk(ctx, key, ListOptions{Prefix: key}, func(_ string, e fs.DirEntry) error {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			return nil
+		}
+		found = true
+		return fs.SkipAll
+	})
+	if err != nil && !errors.Is(err, fs.SkipAll) {
+		return err
+	}
+	if !found {
+		return nil
+	}
+	return visit(key, e)
+}
+
+// sortAsKeys orders a directory as the keys in it are ordered: a directory's name
+// counts with the slash that follows it.
+func sortAsKeys(entries []fs.DirEntry) []fs.DirEntry {
+	name := func(e fs.DirEntry) string {
+		if e.IsDir() {
+			return e.Name() + "/"
+		}
+		return e.Name()
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(name(a), name(b)) })
+	return entries
+}

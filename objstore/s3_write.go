@@ -1,0 +1,259 @@
+package objstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// s3Cause turns an answer of the server into an error of this package.
+func s3Cause(err error) error {
+	resp := minio.ToErrorResponse(err)
+	switch {
+	case err == nil:
+		return nil
+	case resp.Code == minio.NoSuchBucket:
+		return err
+	case resp.Code == minio.NoSuchKey, resp.StatusCode == http.StatusNotFound:
+		return errors.Join(ErrNotFound, err)
+	case resp.StatusCode == http.StatusPreconditionFailed:
+		return errors.Join(ErrMismatch, err)
+	}
+	return err
+}
+
+// passing reports whether a failed call may succeed when it is made again.
+func passing(err error) bool {
+	for _, final := range []error{ErrNotFound, ErrMismatch, ErrExists, ErrTooLarge, errShortRange} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	switch status := minio.ToErrorResponse(err).StatusCode; {
+	case status == 0, status >= 500, status == http.StatusConflict, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
+		return true
+	}
+	return false
+}
+
+// retry makes a call that may be repeated until it succeeds, fails for good, or
+// has been tried often enough.
+func (s *S3) retry(ctx context.Context, call func() error) error {
+	for try := 1; ; try++ {
+		err := s3Cause(call())
+		if err == nil || !passing(err) || try >= s.opts.Attempts || ctx.Err() != nil {
+			return err
+		}
+		if pause(ctx, backoff(s.opts.Backoff, try)) != nil {
+			return err
+		}
+	}
+}
+
+// backoff doubles a first pause per try, up to 64 of it, and takes between half
+// and all of that.
+func backoff(first time.Duration, try int) time.Duration {
+	d := first << min(try-1, 6)
+	return d/2 + rand.N(d/2+1)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// PutIfAbsent implements [Store].
+func (s *S3) PutIfAbsent(ctx context.Context, key string, data []byte) error {
+	if err := CheckKey(key); err != nil {
+		return wrap("put if absent", key, err)
+	}
+	var opts minio.PutObjectOptions
+	opts.SetMatchETagExcept("*")
+	_, err := s.conditional(ctx, key, data, opts, ErrExists)
+	return wrap("put if absent", key, err)
+}
+
+// PutIfMatch implements [Swapper].
+func (s *S3) PutIfMatch(ctx context.Context, key string, data []byte, etag string) (Info, error) {
+	if err := CheckKey(key); err != nil {
+		return Info{}, wrap("put if match", key, err)
+	}
+	var opts minio.PutObjectOptions
+	opts.SetMatchETag(etag)
+	info, err := s.conditional(ctx, key, data, opts, ErrMismatch)
+	return info, wrap("put if match", key, err)
+}
+
+// conditional writes under a condition until the outcome is known. Any failure is
+// settled by reading back, a failed condition too: it may be our own write, whose
+// answer was lost, that made it fail.
+func (s *S3) conditional(ctx context.Context, key string, data []byte, opts minio.PutObjectOptions, lost error) (Info, error) {
+	open := false // a write may still be on its way
+	for try := 1; ; try++ {
+		info, err := s.putOnce(ctx, key, data, opts)
+		if err = s3Cause(err); err == nil {
+			return info, nil
+		}
+		if errors.Is(err, ErrNotFound) && !open {
+			return Info{}, err
+		}
+		failed := errors.Is(err, ErrMismatch)
+		if !failed && !passing(err) {
+			return Info{}, err
+		}
+		open = open || !failed && minio.ToErrorResponse(err).StatusCode != http.StatusConflict
+		got, there, back := s.get(ctx, key, int64(len(data)))
+		switch {
+		case back == nil && bytes.Equal(got, data):
+			return there, nil
+		case failed && (back == nil || errors.Is(back, ErrTooLarge)):
+			return Info{}, lost
+		case lost == ErrExists && (back == nil || errors.Is(back, ErrTooLarge)):
+			return Info{}, lost
+		}
+		if try >= s.opts.Attempts || ctx.Err() != nil {
+			if open || failed {
+				return Info{}, errors.Join(ErrAmbiguous, err)
+			}
+			return Info{}, err
+		}
+		if pause(ctx, backoff(s.opts.Backoff, try)) != nil {
+			return Info{}, errors.Join(ErrAmbiguous, ctx.Err())
+		}
+	}
+}
+
+// Create implements [Store] with a multipart upload: at most one part is held in
+// memory, and an object smaller than a part is one plain write.
+func (s *S3) Create(ctx context.Context, key string) (Writer, error) {
+	if err := CheckKey(key); err != nil {
+		return nil, wrap("create", key, err)
+	}
+	return &s3Writer{ctx: ctx, store: s, key: key}, nil
+}
+
+type s3Writer struct {
+	ctx    context.Context
+	store  *S3
+	key    string
+	buf    []byte
+	upload string
+	parts  []minio.CompletePart
+	err    error
+	done   bool
+}
+
+func (w *s3Writer) Write(b []byte) (int, error) {
+	if w.done {
+		return 0, wrap("write", w.key, errClosed)
+	}
+	total := len(b)
+	part := int(w.store.opts.PartSize)
+	for len(b) > 0 && w.err == nil {
+		if w.buf == nil {
+			w.buf = make([]byte, 0, min(part, max(len(b), 64<<10)))
+		}
+		n := min(len(b), part-len(w.buf))
+		w.buf = append(w.buf, b[:n]...)
+		b = b[n:]
+		if len(w.buf) == part {
+			w.err = w.flush()
+		}
+	}
+	return total - len(b), wrap("write", w.key, w.err)
+}
+
+// flush uploads what is buffered as the next part.
+func (w *s3Writer) flush() error {
+	if w.upload == "" {
+		err := w.store.retry(w.ctx, func() (err error) {
+			w.upload, err = w.store.core.NewMultipartUpload(w.ctx, w.store.opts.Bucket, w.key,
+				minio.PutObjectOptions{ContentType: "application/octet-stream"})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	number := len(w.parts) + 1
+	err := w.store.retry(w.ctx, func() error {
+		p, err := w.store.core.PutObjectPart(w.ctx, w.store.opts.Bucket, w.key, w.upload, number,
+			bytes.NewReader(w.buf), int64(len(w.buf)), minio.PutObjectPartOptions{})
+		if err == nil {
+			w.parts = append(w.parts, minio.CompletePart{PartNumber: number, ETag: p.ETag})
+		}
+		return err
+	})
+	w.buf = w.buf[:0]
+	return err
+}
+
+// Close implements [Writer]. An upload whose completion is reported missing was
+// completed by an earlier try if the object is there with the right size.
+func (w *s3Writer) Close() error {
+	if w.done {
+		return wrap("close", w.key, errClosed)
+	}
+	err := w.err
+	if err == nil && w.upload == "" {
+		w.done = true
+		return w.store.Put(w.ctx, w.key, w.buf)
+	}
+	if err == nil && len(w.buf) > 0 {
+		err = w.flush()
+	}
+	if err == nil {
+		err = w.store.retry(w.ctx, func() error {
+			_, err := w.store.core.CompleteMultipartUpload(w.ctx, w.store.opts.Bucket, w.key, w.upload, w.parts, minio.PutObjectOptions{})
+			return err
+		})
+	}
+	if err != nil {
+		return wrap("close", w.key, errors.Join(err, w.Abort()))
+	}
+	w.done = true
+	return nil
+}
+
+// Abort implements [Writer].
+func (w *s3Writer) Abort() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	if w.upload == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), 10*time.Second)
+	defer cancel()
+	return wrap("abort", w.key, w.store.core.AbortMultipartUpload(ctx, w.store.opts.Bucket, w.key, w.upload))
+}
+
+// Sweep implements [Sweeper]: it gives up multipart uploads of writers that died.
+func (s *S3) Sweep(ctx context.Context, prefix string, age time.Duration) (int, error) {
+	swept := 0
+	for up := range s.client.ListIncompleteUploads(ctx, s.opts.Bucket, prefix, true) {
+		if up.Err != nil {
+			return swept, wrap("sweep", prefix, s3Cause(up.Err))
+		}
+		if time.Since(up.Initiated) < age {
+			continue
+		}
+		if err := s.core.AbortMultipartUpload(ctx, s.opts.Bucket, up.Key, up.UploadID); err != nil {
+			return swept, wrap("sweep", prefix, s3Cause(err))
+		}
+		swept++
+	}
+	return swept, nil
+}
