@@ -129,30 +129,28 @@ func pickBaton(entries []fs.DirEntry) (best baton, strays []string) {
 }
 
 // bootstrap puts a first baton in place. The rack is moved there whole, which
-// fails if it holds anything: a baton, once there, is never replaced.
+// fails if one is there: a baton, once there, is never replaced. An empty rack,
+// as a power loss may leave it, holds no baton and gives way.
 func (r batonRack) bootstrap() error {
 	made := r.l.dataFile(fmt.Sprintf("new-%016x", random64()))
 	first := filepath.Join(made, baton{generation: 1}.String())
-	fail := func(err error) error {
-		r.l.fs.Remove(first)
-		r.l.fs.Remove(made)
-		return fmt.Errorf("make lease: %w", err)
+	err := r.l.mkdir(made)
+	if err == nil {
+		err = r.l.mkdir(first)
 	}
-	if err := r.l.mkdir(made); err != nil {
-		return fail(err)
+	if err == nil {
+		r.l.fs.Remove(r.dir)
+		err = r.l.fs.Rename(made, r.dir)
 	}
-	if err := r.l.mkdir(first); err != nil {
-		return fail(err)
-	}
-	err := r.l.fs.Rename(made, r.dir)
 	if err == nil {
 		return nil
 	}
+	r.l.fs.Remove(first)
+	r.l.fs.Remove(made)
 	if isNotEmpty(err) {
-		fail(err)
 		return nil
 	}
-	return fail(err)
+	return fmt.Errorf("make lease: %w", err)
 }
 
 // isNotEmpty tells a directory that cannot give way because it holds something.

@@ -22,7 +22,8 @@ type FS interface {
 	// Mkdir makes one directory; it fails with fs.ErrExist if the name is taken.
 	Mkdir(name string, perm fs.FileMode) error
 	// Rename moves a file or directory. A file replaces a file at the new name;
-	// a directory replaces an empty directory only.
+	// a directory is never replaced: that fails with fs.ErrExist. Where both
+	// names are the same file's nothing happens.
 	Rename(oldname, newname string) error
 	// Link gives a file a second name. File systems without hard links answer
 	// with an error for which [IsUnsupported] holds.

@@ -235,15 +235,14 @@ func (m *Mem) Rename(oldname, newname string) error {
 	if err != nil {
 		return memErr("rename", newname, err)
 	}
-	if old := to.names[newbase]; old != nil && old != n {
-		switch {
-		case old.names == nil && n.names != nil:
-			return memErr("rename", newname, syscall.ENOTDIR)
-		case old.names != nil && n.names == nil:
-			return memErr("rename", newname, syscall.EISDIR)
-		case len(old.names) > 0:
-			return memErr("rename", newname, syscall.ENOTEMPTY)
-		}
+	switch old := to.names[newbase]; {
+	case old == nil:
+	case old == n:
+		return nil
+	case old.names != nil:
+		return memErr("rename", newname, fs.ErrExist)
+	case n.names != nil:
+		return memErr("rename", newname, syscall.ENOTDIR)
 	}
 	delete(from.names, oldbase)
 	to.names[newbase] = n
