@@ -49,7 +49,10 @@ func openWith(ctx context.Context, path string, opts *journal.WriterOptions, ope
 // [ErrClosed] where those fit.
 func (j *Journal) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	return journalError(j.w.Do(ctx, func(log *journal.Tx) error {
-		draft := j.m.begin()
+		draft, err := j.m.begin()
+		if err != nil {
+			return err
+		}
 		tx := &Tx{draft: draft, log: log}
 		if err := tx.end(fn(tx)); err != nil {
 			return err
@@ -96,6 +99,9 @@ type machine struct {
 	// group is the draft of the transactions that wait to be published
 	// together, nil without.
 	group *Draft
+	// fault is set if history moved below a group, which the journal never
+	// does; after that the state cannot be trusted until a Reset.
+	fault error
 }
 
 func newMachine() *machine { return &machine{state: shared{fold: NewFold()}} }
@@ -104,6 +110,9 @@ var _ journal.Machine = (*machine)(nil)
 
 // Apply implements [journal.Machine].
 func (m *machine) Apply(rec *journal.Record) error {
+	if m.fault != nil {
+		return m.fault
+	}
 	return m.state.change(func(fold *Fold) error { return applyRecord(&m.d, fold, rec) })
 }
 
@@ -117,6 +126,7 @@ func applyRecord(d *Decoder, fold *Fold, rec *journal.Record) error {
 
 // Reset implements [journal.Machine].
 func (m *machine) Reset() {
+	m.group, m.fault = nil, nil
 	m.state.change(func(fold *Fold) error {
 		*fold = *NewFold()
 		return nil
@@ -124,13 +134,16 @@ func (m *machine) Reset() {
 }
 
 // begin returns a draft for one transaction, on top of those before it.
-func (m *machine) begin() *Draft {
+func (m *machine) begin() (*Draft, error) {
+	if m.fault != nil {
+		return nil, m.fault
+	}
 	if m.group == nil {
 		m.state.mu.Lock()
 		m.group = m.state.fold.Draft()
 		m.state.mu.Unlock()
 	}
-	return m.group.Draft()
+	return m.group.Draft(), nil
 }
 
 // Settle implements [journal.Machine].
@@ -140,10 +153,7 @@ func (m *machine) Settle(published bool) {
 	if group == nil || !published {
 		return
 	}
-	err := m.state.change(func(*Fold) error { return group.Commit() })
-	if err != nil {
-		panic("study: the fold changed below a group: " + err.Error())
-	}
+	m.fault = m.state.change(func(*Fold) error { return group.Commit() })
 }
 
 // JournalReader follows a journal without writing to it.
