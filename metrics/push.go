@@ -1,0 +1,98 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Pushed is what [Client.Push] did.
+type Pushed struct {
+	Slug   string // of the file's first open
+	Stream string // id at the server
+	// Events and Bytes are what the server did not have; Total is how many
+	// bytes of whole lines the file has, and the server now too.
+	Events, Bytes, Total int64
+	// Torn is the bytes of the last line, left out while it has no newline.
+	Torn int64
+	// Page is where the server shows the run.
+	Page string
+}
+
+// pushTries is how often in a row a server may be away.
+const pushTries = 6
+
+// Push completes a stream at the server from a file, which may still be
+// written. Doing it again sends only what is new, and nothing twice. A file
+// whose stream id has other bytes at the server goes under another id, which
+// the bytes decide. A file without an open is an [ErrMissing].
+func (c *Client) Push(ctx context.Context, path string) (Pushed, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Pushed{}, fmt.Errorf("push stream: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return Pushed{}, fmt.Errorf("push stream: %w", err)
+	}
+	end, err := lastLineEnd(f, info.Size())
+	if err != nil {
+		return Pushed{}, fmt.Errorf("push stream: %w", err)
+	}
+	u := &uploader{client: c, src: f}
+	found, err := u.identify(end)
+	if err == nil && !found {
+		err = fmt.Errorf("%w: no open", ErrMissing)
+	}
+	if err == nil {
+		err = u.persist(ctx, end)
+	}
+	p := Pushed{Slug: u.slug, Stream: u.id, Events: u.events, Bytes: u.bytes, Total: end, Torn: info.Size() - end, Page: u.ack.Page}
+	if err != nil {
+		return p, fmt.Errorf("push stream: %w", err)
+	}
+	return p, nil
+}
+
+// persist syncs with back-off while the server is away.
+func (u *uploader) persist(ctx context.Context, end int64) error {
+	wait := firstBackoff
+	for try := 1; ; try++ {
+		before := u.cursor
+		err := u.sync(ctx, end)
+		if err == nil || !errors.Is(err, ErrAway) {
+			return err
+		}
+		if u.cursor > before {
+			try, wait = 0, firstBackoff
+		}
+		if try == pushTries || !sleep(ctx, max(wait, retryIn(err))) {
+			return err
+		}
+		wait = min(2*wait, lastBackoff)
+	}
+}
+
+// retryIn is the time a server asked to be left alone.
+func retryIn(err error) time.Duration {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return status.RetryAfter
+	}
+	return 0
+}
+
+// sleep waits, and is false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
