@@ -331,7 +331,7 @@ func (d *Decoder) outcome() Outcome {
 		return Outcome{}
 	}
 	in := d.inner(raw)
-	var o Outcome
+	o := Outcome{State: Failed} // of what cannot be told
 	tags, strange := 0, false
 	if in.s.Peek() == '"' {
 		state, ok := outcomeState(in.s.Bytes())
