@@ -1,4 +1,4 @@
-package main
+package trial
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv("DIGITS_TRAIN") != "" {
-		main() // this process is the command of a test
+		os.Exit(Main(os.Args[1:])) // this process is the command of a test
 	}
 	os.Exit(m.Run())
 }
