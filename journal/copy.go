@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/foldlog/foldlog/internal/fsx"
 )
@@ -29,8 +30,8 @@ type Copied struct {
 	Bytes int64
 	// Fault is what ended a salvage, nil if nothing was lost.
 	Fault error
-	// Guessed tells that the source had no usable head, so that the last
-	// operations may never have been published.
+	// Guessed tells that the source's head, or a link of its chain, is of no use,
+	// so that the last operations may never have been published.
 	Guessed bool
 }
 
@@ -267,6 +268,7 @@ func (c *copier) openDamaged(done *Copied) (*damaged, error) {
 		}
 		upTo := snap.head.Ops
 		if walkErr != nil {
+			done.Guessed = true
 			refs, err = c.brokenChain(pool, snap)
 		}
 		return &damaged{snap, upTo, func(m Applier) error {
@@ -281,7 +283,8 @@ func (c *copier) openDamaged(done *Copied) (*damaged, error) {
 // link is broken.
 func (c *copier) brokenChain(pool *filePool, snap *snapshot) ([]extentRef, error) {
 	_, before := pool.readableTail(snap)
-	return pool.longestBefore(uint64(len(snap.headerLine)), before)
+	all, err := c.from.everySound()
+	return pool.longestBefore(all, uint64(len(snap.headerLine)), before), err
 }
 
 // openHeadless salvages data files whose head is lost or unreadable.
@@ -290,19 +293,12 @@ func (c *copier) openHeadless(pool *filePool, done *Copied, cause error) (*damag
 	if !errors.Is(cause, ErrHeadMissing) && !errors.As(cause, &corrupt) {
 		return nil, cause
 	}
-	start, found := uint64(0), false
-	err := c.from.scanAll(func(e foundExtent) {
-		if e.first == 1 && e.previous == nil {
-			start, found = e.start, true
-		}
-	})
-	if err != nil || !found {
+	all, err := c.from.everySound()
+	first := slices.IndexFunc(all, func(e foundExtent) bool { return e.first == 1 && e.previous == nil })
+	if err != nil || first < 0 {
 		return nil, errors.Join(cause, err)
 	}
-	refs, err := pool.longestBefore(start, math.MaxUint64)
-	if err != nil {
-		return nil, err
-	}
+	refs := pool.longestBefore(all, all[first].start, math.MaxUint64)
 	done.Guessed, done.Lost = true, -1
 	return &damaged{snap: c.headerOf(), replay: func(m Applier) error {
 		defer pool.Close()
@@ -316,8 +312,9 @@ func (c *copier) headerOf() *snapshot {
 	b, err := fsx.ReadFile(c.fs, c.from.head, 2*maxMetaLine)
 	line, _, ok := bytes.Cut(b, []byte("\n"))
 	if err == nil && ok {
-		if h, err := decodeHeader(line); err == nil && h.Format == FormatVersion {
-			return &snapshot{header: h, headerLine: append(line, '\n')}
+		snap, err := parseHeader(line)
+		if err == nil && snap.header.Format == FormatVersion {
+			return snap
 		}
 	}
 	h := Header{Format: FormatVersion, Program: "salvaged"}

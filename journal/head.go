@@ -71,22 +71,12 @@ func (l layout) headError(err error) error {
 // the path for the caller to fill in.
 func parseHead(b []byte) (*snapshot, error) {
 	line, rest, ok := bytes.Cut(b, []byte("\n"))
-	if !ok || len(line)+1 > maxMetaLine {
+	if !ok {
 		return nil, &CorruptError{Err: ErrNotJournal}
 	}
-	format, err := headerFormat(line)
-	if err != nil {
-		return nil, &CorruptError{Err: err}
-	}
-	if format > FormatVersion {
-		return nil, &NewerFormatError{Format: format}
-	}
-	s := &snapshot{headerLine: b[: len(line)+1 : len(line)+1]}
-	if s.header, err = decodeHeader(line); err != nil {
-		return nil, &CorruptError{Err: err}
-	}
-	if s.legacy() {
-		return s, nil
+	s, err := parseHeader(line)
+	if err != nil || s.legacy() {
+		return s, err
 	}
 	at := int64(len(s.headerLine))
 	line, rest, ok = bytes.Cut(rest, []byte("\n"))
@@ -101,6 +91,25 @@ func parseHead(b []byte) (*snapshot, error) {
 	}
 	if s.head.Tip == nil && s.head != s.start() {
 		return nil, &CorruptError{Offset: at, Err: errors.New("the head counts operations but names no extent")}
+	}
+	return s, nil
+}
+
+// parseHeader parses a header line without its newline.
+func parseHeader(line []byte) (*snapshot, error) {
+	if len(line)+1 > maxMetaLine {
+		return nil, &CorruptError{Err: ErrNotJournal}
+	}
+	format, err := headerFormat(line)
+	if err != nil {
+		return nil, &CorruptError{Err: err}
+	}
+	if format > FormatVersion {
+		return nil, &NewerFormatError{Format: format}
+	}
+	s := &snapshot{headerLine: append(bytes.Clone(line), '\n')}
+	if s.header, err = decodeHeader(line); err != nil {
+		return nil, &CorruptError{Err: err}
 	}
 	return s, nil
 }

@@ -223,10 +223,11 @@ func (r *replayer) split(b *batch, ref *extentRef, payload []byte) error {
 	last := r.next + uint64(ref.ops) - 1
 	offset := ref.offset + int64(ref.headLen)
 	for len(payload) > 0 {
-		line, err := splitRecord(payload, r.next, &b.records)
-		if err == nil && r.next > last {
-			err = fmt.Errorf("more operations than the %d that the extent names", ref.ops)
+		if r.next > last {
+			err := fmt.Errorf("more bytes than the %d operations that the extent names", ref.ops)
+			return &CorruptError{Path: r.pool.path(ref.file), Offset: offset, Seq: last, Err: err}
 		}
+		line, err := splitRecord(payload, r.next, &b.records)
 		if err != nil {
 			return &CorruptError{Path: r.pool.path(ref.file), Offset: offset, Seq: r.next, Err: err}
 		}

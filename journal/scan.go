@@ -75,6 +75,9 @@ func extentAt(f io.ReaderAt, at, size int64) (foundExtent, bool) {
 		e.first == 0 || e.first > e.last || e.last-e.first >= uint64(e.payloadLen) {
 		return foundExtent{}, false
 	}
+	if end := make([]byte, 1); readFull(f, end, start+e.payloadLen-1) != nil || end[0] != '\n' {
+		return foundExtent{}, false
+	}
 	sum, err := checksumAt(f, start, e.payloadLen)
 	if err != nil || sum != e.checksum {
 		return foundExtent{}, false

@@ -184,16 +184,26 @@ func (v *verifier) chain() ([]extentRef, error) {
 	if err := v.fault(err); err != nil {
 		return nil, err
 	}
-	return v.mended()
+	return v.mended(err)
 }
 
-// mended collects the extents on both sides of every broken link.
-func (v *verifier) mended() ([]extentRef, error) {
+// mended collects the extents on both sides of the broken link, and tells of
+// every other one.
+func (v *verifier) mended(told error) ([]extentRef, error) {
 	tail, before := v.pool.readableTail(v.snap)
-	refs, err := v.pool.longestBefore(uint64(len(v.snap.headerLine)), before)
+	all, err := v.l.everySound()
 	if err != nil {
 		return nil, err
 	}
+	for _, link := range v.pool.brokenLinks(all) {
+		if link.Error() == told.Error() {
+			continue
+		}
+		if err := v.fault(link); err != nil {
+			return nil, err
+		}
+	}
+	refs := v.pool.longestBefore(all, uint64(len(v.snap.headerLine)), before)
 	if ops := totalOps(refs); ops < before {
 		v.find(Note, v.l.data, 0, ops+1, fmt.Errorf("operations %d to %d cannot be reached", ops+1, before))
 	}
