@@ -1,7 +1,7 @@
 package metrics
 
 // Curve is all points of one metric name in stream order, whatever their
-// metadata. Its columns only grow.
+// metadata. It only grows.
 type Curve struct {
 	// Name is the metric's.
 	Name string
@@ -10,11 +10,16 @@ type Curve struct {
 	// Stats are over all points, older copies included.
 	Stats Stats
 
-	steps, times []int64
-	values       []float64
-	segments     []int32
-	series       []int32
-	byMeta       map[Metadata]int32
+	points []point
+	byMeta map[Metadata]int32
+}
+
+// point is one number: 32 bytes.
+type point struct {
+	step, time int64
+	value      float64
+	segment    int32 // index into Fold.Segments
+	series     int32 // index into Curve.Series
 }
 
 // Series is the points of one name with one metadata.
@@ -54,15 +59,11 @@ func (s *Stats) add(e *Event, v float64) {
 }
 
 // Len is the number of points.
-func (c *Curve) Len() int { return len(c.steps) }
+func (c *Curve) Len() int { return len(c.points) }
 
 func (c *Curve) add(e *Event, segment, series int32) {
 	v := e.Value.Float64()
-	c.steps = append(c.steps, e.Step)
-	c.times = append(c.times, e.TSMS)
-	c.values = append(c.values, v)
-	c.segments = append(c.segments, segment)
-	c.series = append(c.series, series)
+	c.points = append(c.points, point{e.Step, e.TSMS, v, segment, series})
 	c.Stats.add(e, v)
 	c.Series[series].Stats.add(e, v)
 }

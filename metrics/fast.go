@@ -6,20 +6,30 @@ import (
 	"strconv"
 )
 
-// The fast path takes a metric line that is spelled as [Event.Append] does and
+// The fast path takes a metric line that is spelled in one of two shapes and
 // whose name and metadata have been seen, and so checked, before. Everything
 // else, faults included, is left to the full scan.
 
-const (
-	lineStart  = `{"ts_ms":`
-	stepField  = `,"step":`
-	nameField  = `,"kind":"metric","name":"`
-	valueField = `","value":`
-	metaField  = `,"metadata":`
-)
+const lineStart = `{"ts_ms":`
+
+// shape is what stands between the values of a metric line.
+type shape struct{ start, step, name, value, metadata string }
+
+// shapes are ours and that of Python's json.dumps.
+var shapes = [2]shape{
+	{lineStart, `,"step":`, `,"kind":"metric","name":"`, `","value":`, `,"metadata":`},
+	{`{"ts_ms": `, `, "step": `, `, "kind": "metric", "name": "`, `", "value": `, `, "metadata": `},
+}
 
 func (d *Decoder) fastMetric(b []byte, e *Event) bool {
-	i, ok := follow(b, 0, lineStart)
+	if len(b) <= len(lineStart) {
+		return false
+	}
+	is := &shapes[0]
+	if b[len(lineStart)] == ' ' {
+		is = &shapes[1]
+	}
+	i, ok := follow(b, 0, is.start)
 	if !ok {
 		return false
 	}
@@ -27,14 +37,14 @@ func (d *Decoder) fastMetric(b []byte, e *Event) bool {
 	if !ok {
 		return false
 	}
-	if i, ok = follow(b, i, stepField); !ok {
+	if i, ok = follow(b, i, is.step); !ok {
 		return false
 	}
 	step, i, ok := shortInt(b, i)
 	if !ok {
 		return false
 	}
-	if i, ok = follow(b, i, nameField); !ok {
+	if i, ok = follow(b, i, is.name); !ok {
 		return false
 	}
 	end := bytes.IndexByte(b[i:], '"')
@@ -45,14 +55,14 @@ func (d *Decoder) fastMetric(b []byte, e *Event) bool {
 	if !ok {
 		return false
 	}
-	if i, ok = follow(b, i+end, valueField); !ok {
+	if i, ok = follow(b, i+end, is.value); !ok {
 		return false
 	}
 	value, i, ok := fastNumber(b, i)
 	if !ok {
 		return false
 	}
-	if i, ok = follow(b, i, metaField); !ok || b[len(b)-1] != '}' || i >= len(b) {
+	if i, ok = follow(b, i, is.metadata); !ok || b[len(b)-1] != '}' || i >= len(b) {
 		return false
 	}
 	meta, ok := d.metas.find(b[i : len(b)-1])

@@ -63,9 +63,9 @@ func (c *Curve) Read(q Query) Reading {
 	r.Steps, r.Times, r.Values = make([]int64, n), make([]int64, n), make([]float64, n)
 	r.Segments, r.Older = make([]int32, n), make([]bool, n)
 	for i, p := range picked {
-		at := p.at
-		r.Steps[i], r.Times[i], r.Values[i] = c.steps[at], c.times[at], c.values[at]
-		r.Segments[i], r.Older[i] = c.segments[at], p.older
+		at := &c.points[p.at]
+		r.Steps[i], r.Times[i], r.Values[i] = at.step, at.time, at.value
+		r.Segments[i], r.Older[i] = at.segment, p.older
 	}
 	return r
 }
@@ -79,26 +79,27 @@ type picked struct {
 func (c *Curve) pick(q Query) []picked {
 	want := c.wanted(q.Where)
 	cut := c.cuts(want)
-	out := make([]picked, 0, len(c.steps))
-	axis := c.steps
-	if q.Axis == ByTime {
-		axis = c.times
-	}
-	for i, step := range c.steps {
-		if want != nil && !want[c.series[i]] {
+	out := make([]picked, 0, len(c.points))
+	for i := range c.points {
+		p := &c.points[i]
+		if want != nil && !want[p.series] {
 			continue
 		}
-		older := false
-		if cut != nil {
-			at := cut[c.segments[i]-c.segments[0]]
-			older = at.superseded && step >= at.step
-		}
-		if older && q.NewestOnly || q.Ranged && (axis[i] < q.From || axis[i] > q.To) {
+		older := cut != nil && cut[p.segment-c.points[0].segment].covers(p.step)
+		if older && q.NewestOnly || q.Ranged && !q.within(p) {
 			continue
 		}
 		out = append(out, picked{int32(i), older})
 	}
 	return out
+}
+
+func (q *Query) within(p *point) bool {
+	x := p.step
+	if q.Axis == ByTime {
+		x = p.time
+	}
+	return q.From <= x && x <= q.To
 }
 
 // wanted tells which series match, nil if all do.
@@ -120,19 +121,22 @@ type segmentCut struct {
 	superseded bool
 }
 
+func (s segmentCut) covers(step int64) bool { return s.superseded && step >= s.step }
+
 // cuts finds for every segment of the curve where a later one begins: at its
 // first point, wherever its steps go afterwards. Nil means one segment.
 func (c *Curve) cuts(want []bool) []segmentCut {
-	n := len(c.segments)
-	if n == 0 || c.segments[0] == c.segments[n-1] {
+	n := len(c.points)
+	if n == 0 || c.points[0].segment == c.points[n-1].segment {
 		return nil
 	}
-	base := c.segments[0]
-	starts := make([]segmentCut, c.segments[n-1]-base+1)
-	for i, seg := range c.segments {
-		s := &starts[seg-base]
-		if !s.superseded && (want == nil || want[c.series[i]]) {
-			*s = segmentCut{c.steps[i], true}
+	base := c.points[0].segment
+	starts := make([]segmentCut, c.points[n-1].segment-base+1)
+	for i := range c.points {
+		p := &c.points[i]
+		s := &starts[p.segment-base]
+		if !s.superseded && (want == nil || want[p.series]) {
+			*s = segmentCut{p.step, true}
 		}
 	}
 	later := segmentCut{step: math.MaxInt64}
@@ -168,7 +172,7 @@ func (c *Curve) sample(points []picked, n int) []picked {
 func (c *Curve) keep(out, bucket []picked) []picked {
 	least, most, odd := -1, -1, -1
 	for i, p := range bucket {
-		v := c.values[p.at]
+		v := c.points[p.at].value
 		switch {
 		case v-v != 0:
 			if odd < 0 {
@@ -176,9 +180,9 @@ func (c *Curve) keep(out, bucket []picked) []picked {
 			}
 		case least < 0:
 			least, most = i, i
-		case v < c.values[bucket[least].at]:
+		case v < c.points[bucket[least].at].value:
 			least = i
-		case v > c.values[bucket[most].at]:
+		case v > c.points[bucket[most].at].value:
 			most = i
 		}
 	}

@@ -27,8 +27,8 @@ func (r *streamReader) write(p []byte) { r.lines.write(p, r.line) }
 func (r *streamReader) end() { r.lines.end(r.line) }
 
 func (r *streamReader) line(l line) {
-	r.item = Item{Number: l.number, Offset: l.offset, Line: l.text, Cut: l.cut, Torn: l.torn}
 	it := &r.item
+	it.Number, it.Offset, it.Line, it.Cut, it.Torn, it.Err = l.number, l.offset, l.text, l.cut, l.torn, nil
 	err := r.decode(l)
 	if err == nil {
 		it.Kind = ItemEvent
@@ -48,8 +48,10 @@ func (r *streamReader) decode(l line) error {
 	var err error
 	switch {
 	case l.cut:
+		r.item.Event = Event{}
 		err = at(len(l.text), fmt.Errorf("%w: %d bytes", ErrLineTooLong, l.size))
 	case l.torn:
+		r.item.Event = Event{}
 		err = at(len(l.text), ErrTorn)
 	default:
 		err = r.dec.Decode(l.text, &r.item.Event)
