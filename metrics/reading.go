@@ -46,7 +46,7 @@ type Reading struct {
 }
 
 // Len is the number of points in the reading.
-func (r *Reading) Len() int { return len(r.Steps) }
+func (r Reading) Len() int { return len(r.Steps) }
 
 // Read returns the points of a query. Sampling keeps the first and the last
 // point, and of each stretch of the stream the minimum, the maximum and the
