@@ -77,3 +77,6 @@ func dumpTrial(t *Trial) []string {
 	}
 	return lines
 }
+
+// CheckGoldenStudy compares what the golden's study must have become.
+var CheckGoldenStudy = checkGoldenStudy

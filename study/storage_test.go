@@ -2,7 +2,10 @@ package study_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,4 +107,84 @@ func TestTwoHandlesShareOneJournal(t *testing.T) {
 	if diff := study.DiffSnapshots(a.Snapshot(), b.Snapshot()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// A5
+func TestNumbersOfManyParallelCreatesAreDense(t *testing.T) {
+	ctx := context.Background()
+	s := study.NewMemory(nil)
+	id, _, err := study.OpenOrCreate(ctx, s, study.Config{Name: "a", Directions: []study.Direction{study.Minimize}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const workers, each = 32, 1000
+	var seen [workers * each]atomic.Int32
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for range each {
+				err := s.Update(ctx, func(tx *study.Tx) error {
+					ref, err := tx.CreateTrial(id, nil)
+					if err == nil && ref.Number < workers*each {
+						seen[ref.Number].Add(1)
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range seen {
+		if got := seen[n].Load(); got != 1 {
+			t.Fatalf("number %d was given %d times", n, got)
+		}
+	}
+}
+
+// BenchmarkOpenJournal opens a journal of 200,000 operations, 100 in an extent.
+func BenchmarkOpenJournal(b *testing.B) {
+	ctx := context.Background()
+	path := filepath.Join(b.TempDir(), "s.atj")
+	s, err := study.CreateJournal(ctx, path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const trials, batch = 20_000, 10
+	id, _, err := study.OpenOrCreate(ctx, s, study.Config{Name: "a", Directions: []study.Direction{study.Minimize}})
+	for i := 0; i < trials && err == nil; i += batch {
+		err = s.Update(ctx, func(tx *study.Tx) error { return fill(tx, id, batch) })
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		b.Fatal(err)
+	}
+	ops := uint64(0)
+	for b.Loop() {
+		r, err := study.OpenJournalReader(path, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ops = r.Snapshot().Seq()
+		r.Close()
+	}
+	b.ReportMetric(float64(ops)*float64(b.N)/b.Elapsed().Seconds(), "operations/s")
+}
+
+// fill runs n whole trials of ten operations.
+func fill(tx *study.Tx, id study.StudyID, n int) error {
+	for range n {
+		ref, err := tx.CreateTrial(id, nil)
+		err = errors.Join(err, tx.Transition(ref.ID, study.Waiting, study.Running),
+			tx.ParamsBatch(ref.ID, []study.Param{{Name: "lr", Dist: study.FloatDist{Low: 1e-5, High: 0.1, Log: true}, Value: study.F64(0.01)}}))
+		for step := range uint64(5) {
+			err = errors.Join(err, tx.Report(ref.ID, step, 1/float64(step+1)))
+		}
+		err = errors.Join(err, tx.SetValues(ref.ID, 0.5), tx.Transition(ref.ID, study.Running, study.Complete))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -273,6 +274,33 @@ func testConcurrency(t *testing.T, open Factory) {
 			t.Errorf("%d trials, %d reserved, %v", st.NumTrials(), st.Reserved(), err)
 		}
 	})
+	// A16
+	t.Run("readers see whole transactions and disturb nobody", func(t *testing.T) {
+		s := open(t)
+		id := newStudy(t, s, config("a"))
+		stop := make(chan struct{})
+		var readers, writers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() { readUntil(t, s, id, stop) })
+		}
+		for range 4 {
+			writers.Go(func() {
+				for range 50 {
+					err := s.Update(context.Background(), func(tx *study.Tx) error {
+						ref, err := tx.CreateTrial(id, nil)
+						return errors.Join(err, tx.Transition(ref.ID, study.Waiting, study.Running), tx.Report(ref.ID, 1, 1),
+							tx.SetTrialUserAttr(ref.ID, "k", []byte("1")), tx.SetValues(ref.ID, 1), tx.Transition(ref.ID, study.Running, study.Complete))
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		writers.Wait()
+		close(stop)
+		readers.Wait()
+	})
 	// A8
 	t.Run("workers that are fenced out get an error and the rest goes on", func(t *testing.T) {
 		s := open(t)
@@ -287,6 +315,30 @@ func testConcurrency(t *testing.T, open Factory) {
 			t.Errorf("counts %v, %v", st.Counts(), err)
 		}
 	})
+}
+
+// readUntil reads every trial again and again.
+func readUntil(t *testing.T, s study.Storage, id study.StudyID, stop <-chan struct{}) {
+	for {
+		snap := s.Snapshot()
+		n := 0
+		for tr := range snap.Trials(id, study.TrialFilter{}) {
+			n++
+			if tr.State != study.Complete || tr.NumReports() != 1 || tr.NumAttrs() != 1 || len(tr.Values) != 1 {
+				t.Errorf("half a transaction: trial %d is %v", tr.ID, tr.State)
+				return
+			}
+		}
+		if st, err := snap.Study(id); err != nil || st.NumTrials() != n {
+			t.Errorf("%d trials, %v", n, err)
+		}
+		select {
+		case <-stop:
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
 }
 
 // fencedWorker runs three trials, each of which somebody else may fail as stale
