@@ -70,32 +70,32 @@ func (d *Decoder) Decode(raw []byte) (Op, error) {
 	d.s.Reset(raw)
 	d.s.Object()
 	inOrder := d.s.NextKey() && string(d.s.Key()) == "kind"
-	var kind string
+	var k *kind
 	if inOrder {
-		kind = kindName(d.s.Bytes())
+		k = kindByName[string(d.s.Bytes())]
 	} else if d.s.Err() == nil {
-		kind = d.findKind()
+		k = d.findKind()
 	}
 	if err := d.s.Err(); err != nil {
 		return nil, &DecodeError{Err: err}
 	}
-	if kind == "" {
+	if k == nil {
 		return nil, &DecodeError{Err: d.noKind()}
 	}
-	op := d.fields(kind, inOrder)
+	op := k.read(d, inOrder)
 	if err := d.s.End(); err != nil {
-		return nil, &DecodeError{Kind: kind, Err: err}
+		return nil, &DecodeError{Kind: k.name, Err: err}
 	}
 	return op, nil
 }
 
 // findKind looks for the kind of an operation that does not begin with it, and
 // moves back to the beginning.
-func (d *Decoder) findKind() (kind string) {
+func (d *Decoder) findKind() (k *kind) {
 	d.s.Reset(d.raw)
 	for d.s.Object(); d.s.NextKey(); {
-		if kind == "" && string(d.s.Key()) == "kind" {
-			kind = kindName(d.s.Bytes())
+		if k == nil && string(d.s.Key()) == "kind" {
+			k = kindByName[string(d.s.Bytes())]
 		} else {
 			d.s.Skip()
 		}
@@ -104,7 +104,7 @@ func (d *Decoder) findKind() (kind string) {
 		d.s.Reset(d.raw)
 		d.s.Object()
 	}
-	return kind
+	return k
 }
 
 // noKind tells why there is none: the field is missing, or its value unknown.
@@ -119,105 +119,55 @@ func (d *Decoder) noKind() error {
 	return fmt.Errorf("%w: kind is missing", ErrField)
 }
 
-// kindName returns the constant that equals b, or nothing.
-func kindName(b []byte) string {
-	switch string(b) {
-	case "create-study":
-		return "create-study"
-	case "create-trial":
-		return "create-trial"
-	case "transition":
-		return "transition"
-	case "params-batch":
-		return "params-batch"
-	case "report":
-		return "report"
-	case "set-values":
-		return "set-values"
-	case "set-error":
-		return "set-error"
-	case "heartbeat":
-		return "heartbeat"
-	case "set-study-user-attr":
-		return "set-study-user-attr"
-	case "set-trial-user-attr":
-		return "set-trial-user-attr"
-	case "put-state":
-		return "put-state"
-	case "lifecycle-reserve":
-		return "lifecycle-reserve"
-	case "lifecycle-abandon":
-		return "lifecycle-abandon"
-	case "lifecycle-claim":
-		return "lifecycle-claim"
-	case "lifecycle-renew":
-		return "lifecycle-renew"
-	case "lifecycle-fail-stale":
-		return "lifecycle-fail-stale"
-	case "lifecycle-fenced":
-		return "lifecycle-fenced"
-	case "lifecycle-terminal":
-		return "lifecycle-terminal"
-	case "lifecycle-finalized-state":
-		return "lifecycle-finalized-state"
-	case "outbox-advance":
-		return "outbox-advance"
-	case "outbox-effect-complete":
-		return "outbox-effect-complete"
-	case "outbox-replacement":
-		return "outbox-replacement"
-	}
-	return ""
+// kind is one row of the table of operations.
+type kind struct {
+	name string
+	// read reads the fields after the opening brace; kindSeen tells that the
+	// kind has been read already.
+	read func(d *Decoder, kindSeen bool) Op
 }
 
-// fields reads the rest of an operation.
-func (d *Decoder) fields(kind string, kindSeen bool) Op {
-	switch kind {
-	case "report":
-		return d.report(kindSeen)
-	case "transition":
-		return d.transition(kindSeen)
-	case "create-trial":
-		return d.createTrial(kindSeen)
-	case "params-batch":
-		return d.paramsBatch(kindSeen)
-	case "set-values":
-		return d.setValues(kindSeen)
-	case "lifecycle-fenced":
-		return d.fenced(kindSeen)
-	case "lifecycle-renew":
-		return d.renew(kindSeen)
-	case "lifecycle-claim":
-		return d.claim(kindSeen)
-	case "lifecycle-terminal":
-		return d.terminal(kindSeen)
-	case "lifecycle-reserve":
-		return d.reserve(kindSeen)
-	case "heartbeat":
-		return d.heartbeat(kindSeen)
-	case "set-error":
-		return d.setError(kindSeen)
-	case "set-trial-user-attr":
-		return d.trialAttr(kindSeen)
-	case "set-study-user-attr":
-		return d.studyAttr(kindSeen)
-	case "put-state":
-		return d.putState(kindSeen)
-	case "create-study":
-		return d.createStudy(kindSeen)
-	case "lifecycle-abandon":
-		return d.abandon(kindSeen)
-	case "lifecycle-fail-stale":
-		return d.failStale(kindSeen)
-	case "lifecycle-finalized-state":
-		return d.finalizedState(kindSeen)
-	case "outbox-advance":
-		return d.outboxAdvance(kindSeen)
-	case "outbox-effect-complete":
-		return d.effectComplete(kindSeen)
-	default:
-		return d.replacement(kindSeen)
+// kinds are the operations in the order of the document.
+var kinds = []kind{
+	{"create-study", (*Decoder).createStudy},
+	{"create-trial", (*Decoder).createTrial},
+	{"transition", (*Decoder).transition},
+	{"params-batch", (*Decoder).paramsBatch},
+	{"report", (*Decoder).report},
+	{"set-values", (*Decoder).setValues},
+	{"set-error", (*Decoder).setError},
+	{"heartbeat", (*Decoder).heartbeat},
+	{"set-study-user-attr", (*Decoder).studyAttr},
+	{"set-trial-user-attr", (*Decoder).trialAttr},
+	{"put-state", (*Decoder).putState},
+	{"lifecycle-reserve", (*Decoder).reserve},
+	{"lifecycle-abandon", (*Decoder).abandon},
+	{"lifecycle-claim", (*Decoder).claim},
+	{"lifecycle-renew", (*Decoder).renew},
+	{"lifecycle-fail-stale", (*Decoder).failStale},
+	{"lifecycle-fenced", (*Decoder).fenced},
+	{"lifecycle-terminal", (*Decoder).terminal},
+	{"outbox-advance", (*Decoder).outboxAdvance},
+	{"outbox-effect-complete", (*Decoder).effectComplete},
+	{"outbox-replacement", (*Decoder).replacement},
+	{"lifecycle-finalized-state", (*Decoder).finalizedState},
+}
+
+var kindByName = func() map[string]*kind {
+	m := make(map[string]*kind, len(kinds))
+	for i := range kinds {
+		m[kinds[i].name] = &kinds[i]
 	}
+	return m
+}()
+
+// Kinds returns the 22 kinds of operations in the order of the document.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	return names
 }
 
 // fieldSet is the declared fields of one object, in order.

@@ -119,7 +119,12 @@ func (m *machine) Apply(rec *journal.Record) error {
 func applyRecord(d *Decoder, fold *Fold, rec *journal.Record) error {
 	op, err := d.Decode(rec.Op)
 	if err != nil {
-		return &ReplayError{Seq: rec.Seq, Err: err}
+		refused := &ReplayError{Seq: rec.Seq, Err: err}
+		var bad *DecodeError
+		if errors.As(err, &bad) {
+			refused.Kind, refused.Err = bad.Kind, bad.Err
+		}
+		return refused
 	}
 	return fold.Apply(rec.Seq, rec.Worker, rec.AtMillis, op)
 }
