@@ -113,7 +113,21 @@ type child struct {
 
 func start(t *testing.T, role string, args ...string) *child {
 	t.Helper()
-	c := &child{cmd: exec.Command(os.Args[0], args...), lines: make(chan string, 16)}
+	return run(t, exec.Command(os.Args[0], args...), role)
+}
+
+// startAs starts an appender as another user.
+func startAs(t *testing.T, binary string, uid, gid uint32, path, name string) *child {
+	t.Helper()
+	cmd := exec.Command(binary, path, name, "2s", "0s")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
+	return run(t, cmd, "appender")
+}
+
+func run(t *testing.T, cmd *exec.Cmd, role string) *child {
+	t.Helper()
+	c := &child{cmd: cmd, lines: make(chan string, 16)}
 	c.cmd.Env = append(os.Environ(), helperEnv+"="+role)
 	c.cmd.Stderr = os.Stderr
 	in, err := c.cmd.StdinPipe()
@@ -128,6 +142,7 @@ func start(t *testing.T, role string, args ...string) *child {
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(c.kill)
 	c.done.Go(func() {
 		defer close(c.lines)
 		for s := bufio.NewScanner(out); s.Scan(); {
@@ -138,7 +153,6 @@ func start(t *testing.T, role string, args ...string) *child {
 		c.err = err
 		c.mu.Unlock()
 	})
-	t.Cleanup(func() { c.kill() })
 	return c
 }
 
