@@ -1,0 +1,136 @@
+package datafile
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// isVariable reports whether values of a type have a length of their own, and
+// whether their Arrow offsets have 64 bits.
+func isVariable(t arrow.DataType) (variable, large bool) {
+	switch t.ID() {
+	case arrow.STRING, arrow.BINARY:
+		return true, false
+	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		return true, true
+	}
+	return false, false
+}
+
+// bitWidth is the size of a value of a fixed-width type, in bits.
+func bitWidth(t arrow.DataType) int {
+	if fw, ok := t.(arrow.FixedWidthDataType); ok {
+		return fw.BitWidth()
+	}
+	return 0
+}
+
+func buffer(b []byte) *memory.Buffer {
+	if b == nil {
+		b = []byte{}
+	}
+	return memory.NewBufferBytes(b)
+}
+
+// fixedArray makes an array over bytes that it keeps. A nil validity means that
+// every row is there.
+func fixedArray(t arrow.DataType, n int64, validity, values []byte) arrow.Array {
+	nulls := 0
+	var valid *memory.Buffer
+	if validity != nil {
+		if nulls = int(n) - countBits(validity, n); nulls > 0 {
+			valid = buffer(validity)
+		}
+	}
+	return array.MakeFromData(array.NewData(t, int(n), []*memory.Buffer{valid, buffer(values)}, nil, nulls, 0))
+}
+
+func countBits(b []byte, n int64) int {
+	c := 0
+	for ; n >= 64 && len(b) >= 8; n -= 64 {
+		c += bits.OnesCount64(le.Uint64(b))
+		b = b[8:]
+	}
+	for i := int64(0); i < n; i++ {
+		c += int(b[i/8] >> (i % 8) & 1)
+	}
+	return c
+}
+
+// nullArray makes an array of nulls.
+func nullArray(t arrow.DataType, n int64) arrow.Array {
+	return array.MakeArrayOfNull(memory.DefaultAllocator, t, int(n))
+}
+
+// slice returns rows [lo, hi) of an array.
+func slice(a arrow.Array, lo, hi int64) arrow.Array {
+	if lo == 0 && hi == int64(a.Len()) {
+		return a
+	}
+	return array.NewSlice(a, lo, hi)
+}
+
+// variableBuilder gathers values of varying length.
+type variableBuilder struct {
+	typ     arrow.DataType
+	large   bool
+	n       int64
+	nulls   int
+	valid   []byte
+	offsets []byte
+	data    []byte
+}
+
+func newVariableBuilder(t arrow.DataType, n int64) *variableBuilder {
+	_, large := isVariable(t)
+	b := &variableBuilder{typ: t, large: large}
+	width := int64(4)
+	if large {
+		width = 8
+	}
+	b.offsets = append(make([]byte, 0, (n+1)*width), make([]byte, width)...)
+	b.valid = make([]byte, 0, (n+7)/8)
+	return b
+}
+
+// appendEnd records a row whose bytes end where the data stands now.
+func (b *variableBuilder) appendEnd(end uint64, valid bool) error {
+	if b.n%8 == 0 {
+		b.valid = append(b.valid, 0)
+	}
+	if valid {
+		b.valid[b.n/8] |= 1 << (b.n % 8)
+	} else {
+		b.nulls++
+	}
+	b.n++
+	if b.large {
+		b.offsets = le.AppendUint64(b.offsets, end)
+		return nil
+	}
+	if end > math.MaxInt32 {
+		return corrupt("%d bytes in one run of a column with 32-bit offsets", end)
+	}
+	b.offsets = le.AppendUint32(b.offsets, uint32(end))
+	return nil
+}
+
+func (b *variableBuilder) append(v []byte, valid bool) error {
+	if valid {
+		b.data = append(b.data, v...)
+	}
+	return b.appendEnd(uint64(len(b.data)), valid)
+}
+
+func (b *variableBuilder) array() arrow.Array {
+	var valid *memory.Buffer
+	if b.nulls > 0 {
+		valid = buffer(b.valid)
+	}
+	return array.MakeFromData(array.NewData(b.typ, int(b.n),
+		[]*memory.Buffer{valid, buffer(b.offsets), buffer(b.data)}, nil, b.nulls, 0))
+}
