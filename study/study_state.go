@@ -90,7 +90,7 @@ type EffectState struct {
 	Replacement TrialID
 }
 
-// Key names effect i of the entry.
+// EffectKey names effect i of the entry.
 func (e *OutboxEntry) EffectKey(i int) EffectKey {
 	return EffectKey{Trial: e.Key.Trial, Epoch: e.Key.Epoch, Effect: e.Effects[i].Name}
 }

@@ -104,12 +104,12 @@ func testRaw(t *testing.T, open Factory) {
 		var last study.TrialID
 		update(t, s, func(tx *study.Tx) error {
 			ref, err := tx.CreateTrial(id, nil)
-			if err != nil {
-				return err
-			}
 			for range 2 {
 				err = errors.Join(err, tx.Transition(ref.ID, study.Waiting, study.Failed))
-				old, _ := tx.Snapshot().Trial(ref.ID)
+				old, err2 := tx.Snapshot().Trial(ref.ID)
+				if err := errors.Join(err, err2); err != nil {
+					return err
+				}
 				ref, err = tx.CreateTrial(id, study.Repeat(old))
 			}
 			last = ref.ID
