@@ -91,6 +91,8 @@ type copier struct {
 	from, to layout
 	opts     CopyOptions
 	made     []string // files made so far
+	// published tells that a head may be in place.
+	published bool
 }
 
 func newCopier(from, to string, opts *CopyOptions) (*copier, error) {
@@ -139,6 +141,7 @@ func (c *copier) publish() error {
 	if err := c.to.syncDirs(); err != nil {
 		return err
 	}
+	c.published = true // whatever the rename answers
 	if err := c.fs.Rename(c.temporary(), c.to.head); err != nil {
 		return err
 	}
@@ -146,6 +149,9 @@ func (c *copier) publish() error {
 }
 
 func (c *copier) undo() {
+	if c.published {
+		c.fs.Remove(c.to.head) // first: a head never stands without its data
+	}
 	for _, path := range append(c.made, c.temporary(), c.to.data) {
 		c.fs.Remove(path)
 	}

@@ -1,0 +1,177 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/foldlog/foldlog/internal/fsx"
+)
+
+func TestCopyIsTheHistoryOfOneMomentWhileWritersAppend(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.atj")
+	fsys := noSync{fsx.OS}
+	w, err := Create(t.Context(), path, &WriterOptions{FS: fsys}, new(ids))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i := range 3 {
+		wg.Go(func() {
+			w, err := OpenWriter(t.Context(), path, &WriterOptions{FS: fsys}, new(ids))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer w.Close()
+			for k := 0; ctx.Err() == nil; k++ {
+				if err := put(t.Context(), w, fmt.Sprintf("%d-%d", i, k)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	var copies []string
+	for i := 0; ctx.Err() == nil; i++ {
+		to := filepath.Join(t.TempDir(), "copy.atj")
+		if _, err := Copy(t.Context(), path, to, &CopyOptions{ReaderOptions: ReaderOptions{FS: fsys}}); err != nil {
+			t.Fatal(err)
+		}
+		copies = append(copies, to)
+	}
+	wg.Wait()
+	whole := readIDs(t, fsx.OS, path)
+	for _, c := range copies {
+		got := readIDs(t, fsx.OS, c)
+		if len(got) > len(whole) || !slices.Equal(got, whole[:len(got)]) {
+			t.Errorf("a copy of %d operations is not a beginning", len(got))
+		}
+		verifySound(t, fsx.OS, c)
+	}
+	if len(copies) < 2 {
+		t.Errorf("%d copies prove little", len(copies))
+	}
+}
+
+func TestCopyKeepsEveryByteThatIsPublished(t *testing.T) {
+	s := newSpecimen(t)
+	s.write(s.data("data-b"), append(s.read(s.data("data-b")), "torn"...))
+	s.write(s.data("data-c"), []byte("never published"))
+	opts := &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
+	done, err := Copy(t.Context(), memPath, "/j/copy.atj", opts)
+	if err != nil || done.Ops != 6 {
+		t.Fatal(done, err)
+	}
+	for _, name := range []string{"", ".d/data-a", ".d/data-b"} {
+		want := bytes.TrimSuffix(s.read(memPath+name), []byte("torn"))
+		if got := s.read("/j/copy.atj" + name); !bytes.Equal(got, want) {
+			t.Errorf("copy%s holds\n%s\nwant\n%s", name, got, want)
+		}
+	}
+	if _, err := s.mem.Stat("/j/copy.atj.d/data-c"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that nobody names was copied: %v", err)
+	}
+	if _, err := Copy(t.Context(), memPath, "/j/copy.atj", opts); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("copying onto a journal: %v", err)
+	}
+}
+
+// TestCopyThatFailsLeavesNothing fails each call of a copy and of a salvage.
+func TestCopyThatFailsLeavesNothing(t *testing.T) {
+	for name, run := range map[string]func(ctx context.Context, opts *CopyOptions) (*Copied, error){
+		"copy": func(ctx context.Context, opts *CopyOptions) (*Copied, error) {
+			return Copy(ctx, memPath, "/j/copy.atj", opts)
+		},
+		"salvage": func(ctx context.Context, opts *CopyOptions) (*Copied, error) {
+			return Salvage(ctx, memPath, "/j/copy.atj", nil, opts)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSpecimen(t)
+			for n := int64(1); ; n++ {
+				mem := s.mem.Clone()
+				tr := newTrap(mem, func(k int64, c fsx.Call) fsx.Fate {
+					if k == n {
+						return fsx.Fate{Err: syscall.ENOSPC}
+					}
+					return fsx.Fate{}
+				})
+				tr.armed.Store(true)
+				_, err := run(t.Context(), &CopyOptions{ReaderOptions: ReaderOptions{FS: tr}})
+				if err == nil {
+					if n < 8 {
+						t.Errorf("only %d calls", n-1)
+					}
+					break
+				}
+				if !errors.Is(err, syscall.ENOSPC) {
+					t.Errorf("call %d: %v", n, err)
+				}
+				tr.armed.Store(false)
+				_, headErr := mem.Stat("/j/copy.atj")
+				if left := listing(mem, "/j"); headErr != nil && strings.Contains(left, "copy") {
+					t.Errorf("call %d leaves\n%s", n, left)
+				}
+				if headErr == nil {
+					verifySound(t, mem, "/j/copy.atj")
+				}
+			}
+		})
+	}
+}
+
+func TestSalvageEndsWhereTheCheckRefuses(t *testing.T) {
+	s := newSpecimen(t)
+	refusal := errors.New("this one is wrong")
+	check := applyFunc(func(rec *Record) error {
+		if opID(rec) == "four" {
+			return refusal
+		}
+		return nil
+	})
+	done, err := Salvage(t.Context(), memPath, "/j/saved.atj", check, &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}})
+	if err != nil || done.Ops != 3 || done.Lost != 3 || !errors.Is(done.Fault, refusal) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if got := readIDs(t, s.mem, "/j/saved.atj"); !slices.Equal(got, specimenIDs[:3]) {
+		t.Errorf("saved %v", got)
+	}
+}
+
+func TestSalvageOfASoundJournalLosesNothing(t *testing.T) {
+	s := newSpecimen(t)
+	opts := &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
+	done, err := Salvage(t.Context(), memPath, "/j/saved.atj", nil, opts)
+	if err != nil || done.Ops != 6 || done.Lost != 0 || done.Fault != nil || done.Guessed {
+		t.Errorf("%+v, %v", done, err)
+	}
+	want := stream(t, memPath, &opts.ReaderOptions)
+	if got := stream(t, "/j/saved.atj", &opts.ReaderOptions); got != want {
+		t.Errorf("saved\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestCancelledCopyStops(t *testing.T) {
+	s := newSpecimen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	opts := &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
+	if _, err := Copy(ctx, memPath, "/j/copy.atj", opts); !errors.Is(err, context.Canceled) {
+		t.Errorf("copy: %v", err)
+	}
+	if _, err := Salvage(ctx, memPath, "/j/saved.atj", nil, opts); !errors.Is(err, context.Canceled) {
+		t.Errorf("salvage: %v", err)
+	}
+}
