@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -20,17 +23,20 @@ const (
 // a terminal and the command is not quiet; otherwise its methods do nothing.
 // Its methods may be called from several goroutines.
 type Progress struct {
-	mu   sync.Mutex
-	pool *mpb.Progress
-	bar  *mpb.Bar
+	env    *Env
+	mu     sync.Mutex
+	pool   *mpb.Progress
+	bar    *mpb.Bar
+	suffix atomic.Pointer[string]
 }
 
 // NewProgress starts a bar whose total Set gives. The caller must call Close
 // before it prints anything else.
 func (e *Env) NewProgress(label string, unit Unit) *Progress {
 	if e.Quiet || !e.IsTerminal(e.Stderr) {
-		return &Progress{}
+		return &Progress{env: e}
 	}
+	p := &Progress{env: e}
 	counters := decor.CountersNoUnit("%d / %d", decor.WCSyncSpace)
 	if unit == Bytes {
 		counters = decor.CountersKibiByte("% .1f / % .1f", decor.WCSyncSpace)
@@ -40,8 +46,36 @@ func (e *Env) NewProgress(label string, unit Unit) *Progress {
 	// has ended, whatever the numbers say.
 	bar := pool.New(0, mpb.BarStyle(),
 		mpb.PrependDecorators(decor.Name(Safe(label))),
-		mpb.AppendDecorators(counters, decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace)))
-	return &Progress{pool: pool, bar: bar}
+		mpb.AppendDecorators(counters, decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace),
+			decor.Any(func(decor.Statistics) string { return p.text() })))
+	p.pool, p.bar = pool, bar
+	return p
+}
+
+// text is what stands behind the bar.
+func (p *Progress) text() string {
+	if s := p.suffix.Load(); s != nil {
+		return "  " + *s
+	}
+	return ""
+}
+
+// Say puts a few words behind the bar.
+func (p *Progress) Say(words string) {
+	words = Safe(words)
+	p.suffix.Store(&words)
+}
+
+// Notef prints one line for people above the bar, or where there is none as
+// [Env.Notef] does.
+func (p *Progress) Notef(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar == nil {
+		p.env.Notef(format, args...)
+		return
+	}
+	io.WriteString(p.pool, Safe(fmt.Sprintf(format, args...))+"\n")
 }
 
 // Set says that done of total are done. Either may go backwards.

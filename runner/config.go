@@ -1,0 +1,118 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/foldlog/foldlog/study"
+)
+
+const (
+	// DefaultGrace is how long a worker may be silent before its trial is
+	// failed as stale.
+	DefaultGrace = study.DefaultGrace
+	// MinGrace is the shortest grace that leaves time for a heartbeat.
+	MinGrace = 100 * time.Millisecond
+	// stopPatience is how long a command may take to end after it was asked.
+	stopPatience = 5 * time.Second
+)
+
+// Config says what a worker does.
+type Config struct {
+	// Study is the study to work on.
+	Study study.StudyID
+	// Command is the command line of a trial, with placeholders.
+	Command []string
+	// Space is drawn from; nil is the space that the study declares.
+	Space *study.Space
+	// Metrics are the names in the output that the objectives go by, one per
+	// direction; nil is the study's metric names.
+	Metrics []string
+	// Trials is the budget: how many trials the study may have in all, retries
+	// not counted. 0 runs only what is waiting.
+	Trials uint64
+	// Retries is how often a failed trial is tried again.
+	Retries uint64
+	// Grace is how long a worker may be silent; 0 is [DefaultGrace].
+	Grace time.Duration
+	// Dir is the command's working directory, "" for our own.
+	Dir string
+	// Journal is the path of the journal, for FOLDLOG_JOURNAL and for results
+	// that came too late.
+	Journal string
+}
+
+// prepared is a Config that was checked against its study.
+type prepared struct {
+	Config
+	command    command
+	seed       uint64
+	name       string
+	directions []study.Direction
+}
+
+// Check tells whether a study can be worked on with this configuration.
+func (c Config) Check(snap *study.Snapshot) error {
+	_, err := c.prepare(snap)
+	return err
+}
+
+func (c Config) prepare(snap *study.Snapshot) (*prepared, error) {
+	st, err := snap.Study(c.Study)
+	if err != nil {
+		return nil, err
+	}
+	p := &prepared{Config: c, name: st.Config.Name, directions: st.Config.Directions}
+	if p.Space == nil {
+		p.Space = st.Config.Space
+	}
+	if p.Metrics == nil {
+		p.Metrics = st.Config.MetricNames
+	}
+	if st.Config.Seed != nil {
+		p.seed = *st.Config.Seed
+	}
+	if p.Grace == 0 {
+		p.Grace = DefaultGrace
+	}
+	if p.command, err = parseCommand(c.Command); err != nil {
+		return nil, err
+	}
+	return p, p.check()
+}
+
+func (p *prepared) check() error {
+	switch {
+	case p.Grace < MinGrace:
+		return fmt.Errorf("grace of %v is shorter than %v", p.Grace, MinGrace)
+	case p.Space != nil && p.Space.Raw != "":
+		return errors.New("the study declares a search space of an unknown shape")
+	case len(p.Metrics) == 0:
+		return errors.New("the study names no metrics: say which of the command's metrics are the result")
+	case len(p.Metrics) != len(p.directions):
+		return fmt.Errorf("%d metrics for %d directions", len(p.Metrics), len(p.directions))
+	}
+	for i, m := range p.Metrics {
+		if slices.Contains(p.Metrics[:i], m) {
+			return fmt.Errorf("metric %q stands twice", m)
+		}
+	}
+	if program := p.command[0]; len(program) == 1 && p.Dir == "" {
+		if _, err := exec.LookPath(program[0].text); err != nil {
+			return fmt.Errorf("the command cannot be run: %w", err)
+		}
+	}
+	if p.Space == nil {
+		return nil // enqueued trials may bring every parameter
+	}
+	for _, name := range p.command.names() {
+		known := func(s study.SpaceParam) bool { return s.Name == name }
+		if !slices.ContainsFunc(p.Space.Params, known) {
+			return fmt.Errorf("the command names {%s}, which is no parameter; write {{ for a brace", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package runner
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/study"
+)
+
+// objectives collects what a command says about the metrics that are the
+// study's objectives.
+type objectives struct {
+	names []string
+
+	mu   sync.Mutex
+	last []float64 // NaN is a value; has tells
+	has  []bool
+	// row is the report of the present step in the making.
+	row     []float64
+	rowHas  []bool
+	step    uint64
+	open    bool
+	auto    uint64
+	pending []*study.MutateReport
+	// news is signalled when there is something pending, room when there is
+	// room for more; closed ends the waiting for room.
+	news   chan struct{}
+	room   sync.Cond
+	closed bool
+}
+
+// maxPending is how many reports wait for the journal before the command has to
+// wait too.
+const maxPending = 64 << 10
+
+func newObjectives(names []string) *objectives {
+	n := len(names)
+	o := &objectives{
+		names: names, last: make([]float64, n), has: make([]bool, n), rowHas: make([]bool, n),
+		news: make(chan struct{}, 1),
+	}
+	o.room.L = &o.mu
+	return o
+}
+
+// take looks at one line of the output.
+func (o *objectives) take(it *metrics.Item) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.pending) >= maxPending && !o.closed {
+		o.room.Wait()
+	}
+	switch {
+	case it.Kind == metrics.ItemEvent && it.Event.Kind == metrics.KindMetric:
+		o.value(it.Event.Name, it.Event.Step, it.Event.Value.Float64())
+	case it.Kind == metrics.ItemValues && len(it.Line) > 0 && it.Line[0] == '{':
+		o.object(it.Values)
+	}
+}
+
+// object takes a plain JSON object; its steps count by themselves if it has
+// none.
+func (o *objectives) object(values []metrics.Value) {
+	step := int64(-1)
+	found := false
+	for _, v := range values {
+		if v.Name == "step" {
+			if n, ok := v.Number.Int64(); ok {
+				step = n
+			}
+		}
+		found = found || v.IsNumber && o.index(v.Name) >= 0
+	}
+	if !found {
+		return
+	}
+	if step < 0 {
+		step = int64(o.auto)
+	}
+	o.auto = uint64(step) + 1
+	for _, v := range values {
+		if v.IsNumber {
+			o.value(v.Name, step, v.Number.Float64())
+		}
+	}
+	o.endRow()
+}
+
+func (o *objectives) index(name string) int {
+	for i, n := range o.names {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (o *objectives) value(name string, step int64, v float64) {
+	i := o.index(name)
+	if i < 0 {
+		return
+	}
+	o.last[i], o.has[i] = v, true
+	if step < 0 {
+		return // reports count steps from 0
+	}
+	if o.open && (o.step != uint64(step) || o.rowHas[i]) {
+		o.endRow()
+	}
+	if !o.open {
+		o.open, o.step = true, uint64(step)
+		clear(o.rowHas)
+		o.row = make([]float64, len(o.names))
+		for k := range o.row {
+			o.row[k] = math.NaN()
+		}
+	}
+	o.row[i], o.rowHas[i] = v, true
+	if !slices.Contains(o.rowHas, false) {
+		o.endRow()
+	}
+}
+
+// endRow makes a report of what is known of a step. An objective that was not
+// mentioned is NaN.
+func (o *objectives) endRow() {
+	if !o.open {
+		return
+	}
+	o.pending = append(o.pending, &study.MutateReport{Step: o.step, Values: o.row})
+	o.open = false
+	o.signal()
+}
+
+// maxReports bounds the reports of one transaction.
+const maxReports = 4096
+
+// drain takes the pending reports, at most maxReports; with end also the one in
+// the making.
+func (o *objectives) drain(end bool) []*study.MutateReport {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if end {
+		o.endRow()
+	}
+	n := min(len(o.pending), maxReports)
+	taken := o.pending[:n:n]
+	o.pending = o.pending[n:]
+	o.room.Broadcast()
+	return taken
+}
+
+// putBack returns reports that could not be written.
+func (o *objectives) putBack(reports []*study.MutateReport) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pending = append(reports, o.pending...)
+	o.signal()
+}
+
+func (o *objectives) signal() {
+	select {
+	case o.news <- struct{}{}:
+	default:
+	}
+}
+
+// close lets nobody wait any more.
+func (o *objectives) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.room.Broadcast()
+}
+
+// result is the last value of every objective.
+func (o *objectives) result() ([]float64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var missing []string
+	for i, has := range o.has {
+		if !has {
+			missing = append(missing, fmt.Sprintf("%q", o.names[i]))
+		}
+	}
+	if missing != nil {
+		return nil, fmt.Errorf("the output has no value for %s", strings.Join(missing, ", "))
+	}
+	return append([]float64(nil), o.last...), nil
+}

@@ -1,0 +1,261 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/study"
+)
+
+// A worker process and its supervisor speak JSON lines: the order to work on the
+// worker's standard input, then "drain"; events and at the end a report on its
+// standard output. The end of its input means that the supervisor is gone, or
+// wants it to stop at once: the worker stops its command and gives the trial
+// back.
+
+// order is the first line that a worker process gets.
+type order struct {
+	Config  Config `json:"config"`
+	Space   string `json:"space,omitempty"` // JSON, since a distribution is an interface
+	Program string `json:"program"`
+	Term    int64  `json:"term_millis"`
+}
+
+// message is a line that a worker process writes.
+type message struct {
+	Worker uint64  `json:"worker,omitempty"`
+	Event  *Event  `json:"event,omitempty"`
+	Report *Report `json:"report,omitempty"`
+	Error  string  `json:"error,omitempty"`
+}
+
+const drainLine = "drain"
+
+// RunProcess is the main function of a worker process: it takes its order from
+// in and tells what happens on out, until it is done. The error is also told.
+func RunProcess(in io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 64<<20)
+	if !lines.Scan() {
+		return errors.Join(errors.New("no order on standard input"), lines.Err())
+	}
+	var o order
+	if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+		return fmt.Errorf("read order: %w", err)
+	}
+	w := &messenger{enc: json.NewEncoder(out)}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	drain := make(chan struct{})
+	go listen(lines, drain, stop)
+	report, err := workOn(ctx, drain, &o, w)
+	m := message{Report: &report}
+	if err != nil {
+		m.Error = err.Error()
+	}
+	return errors.Join(err, w.send(m))
+}
+
+// listen closes drain when told so, and stops the work when the input ends.
+func listen(lines *bufio.Scanner, drain chan struct{}, stop context.CancelFunc) {
+	defer stop()
+	draining := false
+	for lines.Scan() {
+		if lines.Text() == drainLine && !draining {
+			draining = true
+			close(drain)
+		}
+	}
+}
+
+type messenger struct {
+	mu  sync.Mutex
+	enc *json.Encoder
+}
+
+func (m *messenger) send(msg message) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.enc.Encode(msg)
+}
+
+func workOn(ctx context.Context, drain <-chan struct{}, o *order, w *messenger) (Report, error) {
+	space, err := decodeSpace(o.Space)
+	if err != nil {
+		return Report{}, err
+	}
+	o.Config.Space = space
+	tell := func(e Event) { w.send(message{Event: &e}) }
+	st, err := study.OpenJournal(ctx, o.Config.Journal, &journal.WriterOptions{
+		Program: o.Program,
+		Term:    time.Duration(o.Term) * time.Millisecond,
+		OnTakeover: func(owner journal.Owner) {
+			tell(Event{Kind: TakenOver, Worker: owner.Worker, Text: owner.String()})
+		},
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	w.send(message{Worker: st.Worker()})
+	report, err := Work(ctx, drain, st, o.Config, tell)
+	return report, errors.Join(err, st.Close())
+}
+
+// Supervisor starts worker processes.
+type Supervisor struct {
+	// Config is what every worker does. Its Journal must be set.
+	Config Config
+	// Workers is how many processes to start, 1 if 0.
+	Workers int
+	// Argv is the command line that makes a process call [RunProcess].
+	Argv []string
+	// Program goes into nothing but the headers of journals that are made.
+	Program string
+	// Term is the journal lease's term, its default if 0.
+	Term time.Duration
+	// Stderr gets what worker processes print there, nil discards it.
+	Stderr io.Writer
+	// OnEvent hears of everything, one call at a time. Process counts from 0.
+	OnEvent func(process int, e Event)
+	// OnStart hears of each worker process: its id in the operating system and
+	// as a worker.
+	OnStart func(process, pid int, worker uint64)
+}
+
+// Run starts the workers and waits until all have ended. When drain is closed
+// they finish what they run and end; when ctx ends they stop their commands
+// and give the trials back. The error joins those of the workers; a worker
+// process that was killed is among them, unless others could finish.
+func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, error) {
+	o := order{Config: s.Config, Program: s.Program, Term: s.Term.Milliseconds()}
+	o.Config.Space = nil
+	var err error
+	if o.Space, err = encodeSpace(s.Config.Space); err != nil {
+		return Report{}, err
+	}
+	first, err := json.Marshal(o)
+	if err != nil {
+		return Report{}, err
+	}
+	n := max(s.Workers, 1)
+	reports, errs := make([]Report, n), make([]error, n)
+	var all sync.WaitGroup
+	var one sync.Mutex
+	for i := range n {
+		all.Go(func() { reports[i], errs[i] = s.process(ctx, drain, i, append(first, '\n'), &one) })
+	}
+	all.Wait()
+	var sum Report
+	for i := range n {
+		sum.Add(reports[i])
+	}
+	return sum, s.judge(errs)
+}
+
+// KilledError says that a worker process ended without a report.
+type KilledError struct {
+	// Process counts the workers from 0.
+	Process int
+	// Err is how it ended.
+	Err error
+}
+
+func (e *KilledError) Error() string {
+	return fmt.Sprintf("worker process %d ended: %v", e.Process, e.Err)
+}
+
+// Unwrap returns how it ended.
+func (e *KilledError) Unwrap() error { return e.Err }
+
+// judge leaves out workers that were killed as long as another came to the end
+// of the work.
+func (s *Supervisor) judge(errs []error) error {
+	var real []error
+	finished := false
+	for _, err := range errs {
+		var killed *KilledError
+		if err == nil {
+			finished = true
+		} else if !errors.As(err, &killed) {
+			real = append(real, err)
+		}
+	}
+	if finished || len(real) > 0 {
+		return errors.Join(real...)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, first []byte, one *sync.Mutex) (Report, error) {
+	ctx, ended := context.WithCancel(ctx)
+	defer ended()
+	cmd := exec.Command(s.Argv[0], s.Argv[1:]...)
+	detachWorker(cmd)
+	cmd.Stderr = s.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return Report{}, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return Report{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return Report{}, fmt.Errorf("start worker process: %w", err)
+	}
+	go func() {
+		defer in.Close()
+		if _, err := in.Write(first); err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-drain:
+			io.WriteString(in, drainLine+"\n")
+		}
+		<-ctx.Done()
+	}()
+	report, told, readErr := s.read(out, i, cmd.Process.Pid, one)
+	waitErr := cmd.Wait()
+	switch {
+	case told != "":
+		return report, fmt.Errorf("worker process %d: %s", i, told)
+	case readErr != nil || waitErr != nil:
+		return report, &KilledError{i, errors.Join(waitErr, readErr)}
+	}
+	return report, nil
+}
+
+// read takes a worker's messages until it ends.
+func (s *Supervisor) read(out io.Reader, i, pid int, one *sync.Mutex) (report Report, told string, err error) {
+	ended := false
+	dec := json.NewDecoder(out)
+	for {
+		var m message
+		if err := dec.Decode(&m); err != nil {
+			if errors.Is(err, io.EOF) && ended {
+				err = nil
+			}
+			return report, told, err
+		}
+		one.Lock()
+		switch {
+		case m.Report != nil:
+			report, told, ended = *m.Report, m.Error, true
+		case m.Event != nil && s.OnEvent != nil:
+			s.OnEvent(i, *m.Event)
+		case m.Worker != 0 && s.OnStart != nil:
+			s.OnStart(i, pid, m.Worker)
+		}
+		one.Unlock()
+	}
+}

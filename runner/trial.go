@@ -1,0 +1,290 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/study"
+)
+
+// attempt is one run of a trial's command.
+type attempt struct {
+	*worker
+	t     *study.Trial
+	fence study.Fence
+	objs  *objectives
+	tail  tail
+	// lost is why the trial was taken away, once it was.
+	lost error
+	// kill stops the command.
+	kill context.CancelFunc
+	mu   sync.Mutex
+}
+
+// trial runs the command of a trial and finishes the trial. The error is for
+// what keeps the worker from going on.
+func (w *worker) trial(ctx context.Context, t *study.Trial, fence study.Fence) error {
+	w.event(Event{Kind: Started, Trial: t.ID, Number: t.Number, Attempt: t.Attempt, Worker: fence.Worker, Epoch: fence.Epoch})
+	running, kill := context.WithCancel(ctx)
+	defer kill()
+	a := &attempt{worker: w, t: t, fence: fence, objs: newObjectives(w.Metrics), kill: kill}
+	var helpers sync.WaitGroup
+	done := make(chan struct{})
+	helpers.Go(func() { a.renew(done) })
+	helpers.Go(func() { a.publish(done) })
+	runErr := a.runCommand(running)
+	close(done)
+	helpers.Wait()
+	if ctx.Err() != nil && runErr != nil && a.lostTo() == nil {
+		return a.giveBack()
+	}
+	return a.finish(ctx, a.outcome(runErr))
+}
+
+// runCommand runs the command to its end, or until ctx ends.
+func (a *attempt) runCommand(ctx context.Context) error {
+	args, err := a.command.expand(a.texts())
+	if err != nil {
+		return err
+	}
+	// The kernel ends the child when the thread that started it does.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	out := metrics.NewMixed(0, a.objs.take)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	detach(cmd)
+	cmd.Dir, cmd.Env = a.Dir, append(os.Environ(), a.environment()...)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&a.tail, out), &a.tail
+	cmd.Cancel = func() error {
+		a.objs.close()
+		return interrupt(cmd.Process)
+	}
+	cmd.WaitDelay = stopPatience
+	err = cmd.Run()
+	if cmd.Process != nil {
+		kill(cmd.Process) // whatever it left running
+	}
+	return errors.Join(err, out.Close())
+}
+
+// texts are the parameters as placeholders show them.
+func (a *attempt) texts() map[string]string {
+	texts := make(map[string]string, len(a.t.Params))
+	for _, p := range a.t.Params {
+		raw := p.Value.AppendJSON(nil, p.Dist)
+		if len(raw) > 0 && raw[0] == '"' {
+			s := serde.NewScanner(raw)
+			texts[p.Name] = s.String()
+		} else {
+			texts[p.Name] = string(raw)
+		}
+	}
+	return texts
+}
+
+func (a *attempt) environment() []string {
+	params := []byte("{")
+	for i, p := range a.t.Params {
+		if i > 0 {
+			params = append(params, ',')
+		}
+		params = append(serde.AppendString(params, p.Name), ':')
+		params = p.Value.AppendJSON(params, p.Dist)
+	}
+	return []string{
+		"FOLDLOG_PARAMS=" + string(append(params, '}')),
+		"FOLDLOG_STUDY=" + a.name,
+		"FOLDLOG_TRIAL=" + strconv.FormatUint(a.t.Number, 10),
+		"FOLDLOG_ATTEMPT=" + strconv.FormatUint(a.t.Attempt, 10),
+		"FOLDLOG_JOURNAL=" + a.Journal,
+	}
+}
+
+// renew shows that we live, four times in a grace, until done.
+func (a *attempt) renew(done <-chan struct{}) {
+	tick := time.NewTicker(a.Grace / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		a.noted(a.st.Update(context.Background(), func(tx *study.Tx) error {
+			return tx.LifecycleRenew(a.fence, nowMillis())
+		}))
+	}
+}
+
+// publish writes reports as they come. What comes while one transaction is
+// being synced goes into the next together.
+func (a *attempt) publish(done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case <-a.objs.news:
+		}
+		for reports := a.objs.drain(false); len(reports) > 0; reports = a.objs.drain(false) {
+			err := a.write(context.Background(), reports, nil)
+			if !a.noted(err) {
+				a.objs.close()
+				return
+			}
+			if err != nil {
+				a.objs.putBack(reports)
+				pauseFor(done, time.Second)
+				break
+			}
+		}
+	}
+}
+
+func pauseFor(done <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// write publishes reports, and the end if outcome is not nil, in one extent.
+func (a *attempt) write(ctx context.Context, reports []*study.MutateReport, outcome *study.Outcome) error {
+	return a.st.Update(ctx, func(tx *study.Tx) error {
+		for _, r := range reports {
+			if err := tx.LifecycleFenced(a.fence, r); err != nil {
+				return err
+			}
+		}
+		if outcome == nil {
+			return nil
+		}
+		return tx.LifecycleTerminal(a.fence, *outcome, a.retry)
+	})
+}
+
+// noted looks at the error of a write during the run. If the trial was taken
+// away the command is stopped; everything else is told and tried again. It
+// tells whether the trial is still ours.
+func (a *attempt) noted(err error) bool {
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, study.ErrFenced):
+		a.mu.Lock()
+		a.lost = err
+		a.mu.Unlock()
+		a.kill()
+		return false
+	}
+	a.event(Event{Kind: Trouble, Trial: a.t.ID, Number: a.t.Number, Text: err.Error()})
+	return true
+}
+
+func (a *attempt) lostTo() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lost
+}
+
+// outcome is how the trial ended.
+func (a *attempt) outcome(runErr error) study.Outcome {
+	if runErr == nil {
+		values, err := a.objs.result()
+		if err == nil {
+			return study.Completed(values...)
+		}
+		runErr = err
+	}
+	reason := runErr.Error()
+	if end := a.tail.String(); end != "" {
+		reason += "\n" + end
+	}
+	return study.FailedWith(reason)
+}
+
+// finishPatience bounds how long a result that the journal does not take is
+// tried again before it is kept beside it.
+const finishPatience = 10 * time.Minute
+
+// finish writes the last reports and the end of the trial. A result is never
+// dropped: what the journal does not take is kept beside it.
+func (a *attempt) finish(ctx context.Context, outcome study.Outcome) error {
+	deadline := time.Now().Add(finishPatience)
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		err := a.end(outcome)
+		switch {
+		case err == nil:
+			a.event(Event{Kind: Finished, Trial: a.t.ID, Number: a.t.Number, Attempt: a.t.Attempt,
+				State: outcome.State.String(), Worker: a.fence.Worker, Epoch: a.fence.Epoch, Text: outcome.Error})
+			return nil
+		case errors.Is(err, study.ErrFenced):
+			return a.keepLate(outcome, err)
+		case ctx.Err() != nil || hopeless(err) || time.Now().After(deadline):
+			return errors.Join(err, a.keepLate(outcome, err))
+		}
+		a.event(Event{Kind: Trouble, Trial: a.t.ID, Number: a.t.Number, Text: err.Error()})
+		wait(ctx, nil, pause)
+	}
+}
+
+// end writes what is left. After an uncertain write it looks whether the trial
+// has ended by it.
+func (a *attempt) end(outcome study.Outcome) error {
+	ctx := context.Background()
+	for reports := a.objs.drain(true); len(reports) == maxReports; reports = a.objs.drain(true) {
+		if err := a.write(ctx, reports, nil); err != nil {
+			return err
+		}
+	}
+	err := a.write(ctx, a.objs.drain(true), &outcome)
+	var uncertain *journal.UncertainError
+	if !errors.As(err, &uncertain) {
+		return err
+	}
+	if refreshErr := a.st.Refresh(ctx); refreshErr != nil {
+		return errors.Join(err, refreshErr)
+	}
+	t, findErr := a.st.Snapshot().Trial(a.t.ID)
+	if findErr == nil && t.State.Terminal() && t.Epoch == a.fence.Epoch {
+		return nil
+	}
+	return err
+}
+
+// hopeless tells an error that trying again cannot mend.
+func hopeless(err error) bool {
+	var corrupt *journal.CorruptError
+	return errors.As(err, &corrupt) || errors.Is(err, study.ErrClosed) || errors.Is(err, study.ErrBadState) ||
+		errors.Is(err, study.ErrNotFound) || errors.Is(err, study.ErrInvalid) || errors.Is(err, study.ErrTooLarge) ||
+		errors.Is(err, journal.ErrReplaced) || errors.Is(err, journal.ErrHeadMissing) || errors.Is(err, journal.ErrDataMissing)
+}
+
+// giveBack pauses a trial whose command was stopped with us, so that the next
+// worker runs it again.
+func (a *attempt) giveBack() error {
+	mark := study.Blob{Kind: givenBack, Version: 1, Data: []byte("null")}
+	err := a.st.Update(context.Background(), func(tx *study.Tx) error {
+		if err := tx.LifecycleFenced(a.fence, &study.MutateState{Blob: mark}); err != nil {
+			return err
+		}
+		return tx.LifecycleFenced(a.fence, &study.MutatePause{})
+	})
+	if err != nil {
+		return fmt.Errorf("give back: %w", err)
+	}
+	a.event(Event{Kind: GivenBack, Trial: a.t.ID, Number: a.t.Number, Attempt: a.t.Attempt, Worker: a.fence.Worker, Epoch: a.fence.Epoch})
+	return nil
+}

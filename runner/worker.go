@@ -1,0 +1,264 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/sampler"
+)
+
+// givenBack marks the state of a trial that was stopped with its worker, so
+// that the next worker takes it up; takenUp replaces the mark.
+const (
+	givenBack = "foldlog.given-back"
+	takenUp   = "foldlog.taken-up"
+)
+
+// worker works on one study.
+type worker struct {
+	*prepared
+	st    study.Storage
+	retry *study.RetryPolicy
+	tell  func(Event)
+
+	mu     sync.Mutex
+	report Report
+}
+
+// Work runs trials one after another until the budget is used up and nothing is
+// left to do, until drain is closed, or until ctx ends. With drain the trial
+// that runs is finished first; with ctx it is stopped and given back, to be run
+// again by whoever works on the study next. Tell, if not nil, hears of every
+// event, from several goroutines.
+//
+// A trial that fails is no error of Work. Errors are those of the storage.
+func Work(ctx context.Context, drain <-chan struct{}, st study.Storage, c Config, tell func(Event)) (Report, error) {
+	p, err := c.prepare(st.Snapshot())
+	if err != nil {
+		return Report{}, err
+	}
+	w := &worker{prepared: p, st: st, retry: &study.RetryPolicy{MaxRetries: c.Retries}, tell: tell}
+	err = w.run(ctx, drain)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.report, err
+}
+
+func (w *worker) event(e Event) {
+	w.mu.Lock()
+	w.report.count(&e)
+	w.mu.Unlock()
+	if w.tell != nil {
+		w.tell(e)
+	}
+}
+
+func (w *worker) run(ctx context.Context, drain <-chan struct{}) error {
+	watch, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { w.watch(watch) })
+	defer watching.Wait()
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-drain:
+			return nil
+		default:
+		}
+		t, fence, err := w.claim(ctx)
+		switch {
+		case ctx.Err() != nil && fence.Epoch == 0:
+			return nil
+		case err != nil:
+			return fmt.Errorf("claim a trial: %w", err)
+		case fence.Epoch > 0:
+			if err := w.trial(ctx, t, fence); err != nil {
+				return fmt.Errorf("trial %d: %w", t.Number, err)
+			}
+			continue
+		}
+		if w.nothingLeft() {
+			return nil
+		}
+		wait(ctx, drain, w.pollEvery())
+	}
+}
+
+// pollEvery is how often a worker without a trial looks for one.
+func (w *worker) pollEvery() time.Duration {
+	return min(max(w.Grace/8, 20*time.Millisecond), time.Second)
+}
+
+func wait(ctx context.Context, drain <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-drain:
+	case <-t.C:
+	}
+}
+
+// nothingLeft tells whether no trial of this study waits, runs, or has a retry
+// to come. Trials of others keep us here: should their worker die, somebody has
+// to take over.
+func (w *worker) nothingLeft() bool {
+	snap := w.st.Snapshot()
+	for _, state := range []study.State{study.Waiting, study.Running} {
+		for t := range snap.LiveTrials(w.Study, state) {
+			if t.Managed {
+				return false
+			}
+		}
+	}
+	for t := range snap.LiveTrials(w.Study, study.Paused) {
+		if isGivenBack(t) {
+			return false
+		}
+	}
+	for t := range snap.Pending() {
+		if t.Study == w.Study {
+			return false
+		}
+	}
+	return true
+}
+
+// watch fails trials that have gone stale and delivers what follows the end of
+// a trial, now and then and for as long as we work.
+func (w *worker) watch(ctx context.Context) {
+	sweeper := study.NewSweeper(&study.SweeperOptions{Grace: w.Grace, Retry: w.retry})
+	for ctx.Err() == nil {
+		w.settle(ctx, sweeper)
+		wait(ctx, nil, min(w.Grace/4, 5*time.Second))
+	}
+}
+
+func (w *worker) settle(ctx context.Context, sweeper *study.Sweeper) {
+	stale, err := sweeper.Sweep(ctx, w.st)
+	for _, id := range stale {
+		if t, err := w.st.Snapshot().Trial(id); err == nil {
+			w.event(Event{Kind: FailedStale, Trial: id, Number: t.Number, Attempt: t.Attempt, Worker: t.Owner, Epoch: t.Epoch, Text: t.Error})
+		}
+	}
+	if err == nil {
+		err = w.deliver(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.event(Event{Kind: Trouble, Text: err.Error()})
+	}
+}
+
+// deliver creates the retries that are due.
+func (w *worker) deliver(ctx context.Context) error {
+	created, err := study.DeliverOutbox(ctx, w.st, study.OutboxHandlers{})
+	for _, id := range created {
+		t, err := w.st.Snapshot().Trial(id)
+		if err != nil {
+			continue
+		}
+		text := ""
+		if parent, ok := t.Parent(); ok {
+			if source, err := w.st.Snapshot().Trial(parent); err == nil {
+				text = fmt.Sprintf("again as trial %d", source.Number)
+			}
+		}
+		w.event(Event{Kind: Retried, Trial: id, Number: t.Number, Attempt: t.Attempt, Text: text})
+	}
+	return err
+}
+
+// claim takes the next trial: one that was given back, one that waits, or a new
+// one under the budget. The fence has epoch 0 if there is none.
+func (w *worker) claim(ctx context.Context) (*study.Trial, study.Fence, error) {
+	if err := w.st.Refresh(ctx); err != nil {
+		return nil, study.Fence{}, err
+	}
+	if !w.claimable(w.st.Snapshot()) {
+		return nil, study.Fence{}, nil
+	}
+	var fence study.Fence
+	err := w.st.Update(ctx, func(tx *study.Tx) (err error) {
+		fence, err = w.claimIn(tx)
+		return err
+	})
+	if errors.Is(err, study.ErrBudget) {
+		return nil, study.Fence{}, nil
+	}
+	if err != nil {
+		return nil, study.Fence{}, err
+	}
+	t, err := w.st.Snapshot().Trial(fence.Trial)
+	return t, fence, err
+}
+
+// claimable looks without the lease, so that idle workers do not fight for it.
+func (w *worker) claimable(snap *study.Snapshot) bool {
+	if t := w.waiting(snap); t != nil {
+		return true
+	}
+	st, err := snap.Study(w.Study)
+	return err == nil && st.Reserved() < w.Trials
+}
+
+// waiting is the trial to run next, nil if none waits.
+func (w *worker) waiting(snap *study.Snapshot) *study.Trial {
+	for t := range snap.LiveTrials(w.Study, study.Paused) {
+		if isGivenBack(t) {
+			return t
+		}
+	}
+	for t := range snap.LiveTrials(w.Study, study.Waiting) {
+		if t.Managed {
+			return t
+		}
+	}
+	return nil
+}
+
+func isGivenBack(t *study.Trial) bool {
+	return t.Managed && t.Blob != nil && t.Blob.Kind == givenBack
+}
+
+func (w *worker) claimIn(tx *study.Tx) (study.Fence, error) {
+	t := w.waiting(tx.Snapshot())
+	if t == nil {
+		if w.Trials == 0 {
+			return study.Fence{}, study.ErrBudget
+		}
+		ref, err := tx.LifecycleReserve(w.Study, nil, w.Trials)
+		if err != nil {
+			return study.Fence{}, err
+		}
+		if t, err = tx.Snapshot().Trial(ref.ID); err != nil {
+			return study.Fence{}, err
+		}
+	}
+	params, err := w.suggest(t)
+	if err != nil {
+		return study.Fence{}, fmt.Errorf("trial %d: %w", t.Number, err)
+	}
+	claim := study.Claim{From: t.State, Worker: w.st.Worker(), HeartbeatMillis: nowMillis(), Params: params}
+	if isGivenBack(t) {
+		claim.State = &study.Blob{Kind: takenUp, Version: 1, Data: []byte("null")}
+	}
+	return tx.LifecycleClaim(t.ID, claim)
+}
+
+// suggest draws what the trial does not have yet.
+func (w *worker) suggest(t *study.Trial) ([]study.Param, error) {
+	if len(t.Params) > 0 {
+		return nil, nil
+	}
+	var fixed []study.FixedParam
+	if t.Template != nil {
+		fixed = t.Template.Fixed
+	}
+	return sampler.Random{Seed: w.seed}.Suggest(w.Space, t.Number, fixed)
+}

@@ -1,0 +1,130 @@
+package sampler
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/foldlog/foldlog/study"
+)
+
+var space = &study.Space{Params: []study.SpaceParam{
+	{Name: "lr", Dist: study.FloatDist{Low: 1e-5, High: 0.1, Log: true}},
+	{Name: "layers", Dist: study.IntDist{Low: 1, High: 8, Step: 1}},
+	{Name: "opt", Dist: &study.CatDist{Version: 1, Choices: []study.Choice{study.StringChoice("a"), study.StringChoice("b")}}},
+	{Name: "bn", Dist: study.BoolDist{}},
+}}
+
+func TestSameSeedAndNumberGiveTheSameSuggestion(t *testing.T) {
+	suggest := func(seed, number uint64) []study.Param {
+		p, err := Random{seed}.Suggest(space, number, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	equal := cmp.Comparer(func(a, b study.Value) bool { return a.Equal(b) })
+	if diff := cmp.Diff(suggest(7, 3), suggest(7, 3), equal); diff != "" {
+		t.Errorf("two draws differ:\n%s", diff)
+	}
+	for _, other := range [][2]uint64{{7, 4}, {8, 3}} {
+		if cmp.Equal(suggest(7, 3), suggest(other[0], other[1]), equal) {
+			t.Errorf("seed %d, trial %d draws the same", other[0], other[1])
+		}
+	}
+}
+
+func TestFixedParametersAreTakenAndChangeNoOthers(t *testing.T) {
+	free, err := Random{1}.Suggest(space, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Random{1}.Suggest(space, 0, []study.FixedParam{{Name: "layers", Value: study.I64(3)}, {Name: "extra", Value: study.F64(2)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 5 || got[1].Value != study.I64(3) || got[4].Name != "extra" || got[4].Value != study.F64(2) {
+		t.Errorf("parameters %v", got)
+	}
+	for _, i := range []int{0, 2, 3} {
+		if got[i].Value != free[i].Value {
+			t.Errorf("%s changed from %v to %v", got[i].Name, free[i].Value, got[i].Value)
+		}
+	}
+}
+
+func TestUnknownDistributionIsRefusedByName(t *testing.T) {
+	odd := &study.Space{Params: []study.SpaceParam{{Name: "odd", Dist: study.OtherDist(`{"Beta":1}`)}}}
+	if _, err := (Random{}).Suggest(odd, 0, nil); err == nil {
+		t.Error("no error")
+	}
+	if _, err := (Random{}).Suggest(space, 0, []study.FixedParam{{Name: "z", Value: study.Cat(1)}}); err == nil {
+		t.Error("no error for a category without choices")
+	}
+}
+
+func TestDrawsStayWithinTheirDistribution(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		low := rapid.Float64Range(-1e300, 1e300).Draw(t, "low")
+		high := rapid.Float64Range(low, math.MaxFloat64).Draw(t, "high")
+		f, err := Draw(rng, study.FloatDist{Low: low, High: high})
+		if err != nil || !(f.F64() >= low && f.F64() <= high) {
+			t.Fatalf("%v of [%v, %v]: %v", f, low, high, err)
+		}
+		a := rapid.Int64().Draw(t, "a")
+		b := rapid.Int64Min(a).Draw(t, "b")
+		step := rapid.Int64Range(1, 100).Draw(t, "step")
+		i, err := Draw(rng, study.IntDist{Low: a, High: b, Step: step})
+		if err != nil || i.I64() < a || i.I64() > b || (uint64(i.I64())-uint64(a))%uint64(step) != 0 {
+			t.Fatalf("%v of [%d, %d] by %d: %v", i, a, b, step, err)
+		}
+		low = rapid.Float64Range(1e-300, 1e300).Draw(t, "loglow")
+		high = rapid.Float64Range(low, 1e300).Draw(t, "loghigh")
+		if f, _ = Draw(rng, study.FloatDist{Low: low, High: high, Log: true}); !(f.F64() >= low && f.F64() <= high) {
+			t.Fatalf("%v of log [%v, %v]", f, low, high)
+		}
+		a = rapid.Int64Min(1).Draw(t, "loga")
+		b = rapid.Int64Min(a).Draw(t, "logb")
+		if i, _ = Draw(rng, study.IntDist{Low: a, High: b, Log: true, Step: 1}); i.I64() < a || i.I64() > b {
+			t.Fatalf("%v of log [%d, %d]", i, a, b)
+		}
+	})
+}
+
+// Every cell of a grid and both ends of a range must come up about as often.
+func TestDrawsAreEven(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 40_000
+	for name, c := range map[string]struct {
+		dist  study.Distribution
+		cells int
+		cell  func(study.Value) int
+	}{
+		"integers":      {study.IntDist{Low: -2, High: 5, Step: 1}, 8, func(v study.Value) int { return int(v.I64()) + 2 }},
+		"float grid":    {study.FloatDist{Low: 0, High: 1, Step: 0.25}, 5, func(v study.Value) int { return int(v.F64()*4 + 0.5) }},
+		"floats":        {study.FloatDist{Low: -1, High: 1}, 4, func(v study.Value) int { return int((v.F64() + 1) * 2) }},
+		"log floats":    {study.FloatDist{Low: 1, High: 10_000, Log: true}, 4, func(v study.Value) int { return int(math.Log10(v.F64())) }},
+		"truth values":  {study.BoolDist{}, 2, func(v study.Value) int { return map[bool]int{true: 1}[v.Bool()] }},
+		"three choices": {&study.CatDist{Choices: make([]study.Choice, 3)}, 3, func(v study.Value) int { return int(v.Cat()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			counts := make([]int, c.cells)
+			for range n {
+				v, err := Draw(rng, c.dist)
+				if err != nil {
+					t.Fatal(err)
+				}
+				counts[c.cell(v)]++
+			}
+			for i, k := range counts {
+				if want := n / c.cells; k < want*9/10 || k > want*11/10 {
+					t.Errorf("cell %d came up %d times, want about %d", i, k, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package space
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldlog/foldlog/study"
+)
+
+func TestParse(t *testing.T) {
+	const text = `
+# comment
+lr:        {type: float, low: 1e-5, high: 0.1, log: true}
+dropout:
+  type: float
+  low: 0
+  high: 0.5
+  step: 0.05
+layers:    {type: int, low: 1, high: 8}
+width:     {type: int, low: 16, high: 512, log: true}
+optimizer: {type: categorical, choices: [adam, "1", 1, 1.5, true, null, [1, {a: b}], "<é>"]}
+use bn:    {type: bool}
+`
+	got, err := Parse("space.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`lr {"Float":{"low":0.00001,"high":0.1,"log":true,"step":null}}`,
+		`dropout {"Float":{"low":0.0,"high":0.5,"log":false,"step":0.05}}`,
+		`layers {"Int":{"low":1,"high":8,"log":false,"step":1}}`,
+		`width {"Int":{"low":16,"high":512,"log":true,"step":1}}`,
+		`optimizer {"Cat":{"choices":{"version":1,"choices":[{"label":"adam","value":{"type":"string","value":"adam"}},` +
+			`{"label":"1","value":{"type":"string","value":"1"}},{"label":"1","value":{"type":"int","value":1}},` +
+			`{"label":"1.5","value":{"type":"float","value":1.5}},{"label":"true","value":{"type":"bool","value":true}},` +
+			`{"label":"null","value":{"type":"null","value":null}},{"label":"[1,{\"a\":\"b\"}]","value":{"type":"json","value":[1,{"a":"b"}]}},` +
+			`{"label":"<é>","value":{"type":"string","value":"<é>"}}]}}}`,
+		`use bn "Bool"`,
+	}
+	if diff := cmp.Diff(want, spell(t, got)); diff != "" {
+		t.Errorf("space (-want +got):\n%s", diff)
+	}
+}
+
+func spell(t *testing.T, s *study.Space) []string {
+	t.Helper()
+	var list []string
+	for _, p := range s.Params {
+		b, err := study.AppendDistribution(nil, p.Dist)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p.Name+" "+string(b))
+	}
+	return list
+}
+
+func TestJSONIsReadToo(t *testing.T) {
+	got, err := Parse("space.json", []byte(`{"x": {"type": "float", "low": -1, "high": 1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{`x {"Float":{"low":-1.0,"high":1.0,"log":false,"step":null}}`}, spell(t, got)); diff != "" {
+		t.Errorf("space (-want +got):\n%s", diff)
+	}
+}
+
+func TestFaultsNameTheLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		line int
+		want string
+	}{
+		"not YAML":               {"a: [1", 1, ""},
+		"empty":                  {"", 0, "no parameters"},
+		"a list":                 {"- a", 1, "mapping"},
+		"no type":                {"x: {low: 1}", 1, `"type" is missing`},
+		"unknown type":           {"y: {type: bool}\nx: {type: real}", 2, `"real"`},
+		"unknown field":          {"x: {type: bool, low: 1}", 1, `no "low"`},
+		"missing bound":          {"x:\n  type: float\n  low: 1\n", 2, `"high" is missing`},
+		"bounds reversed":        {"x: {type: int, low: 2, high: 1}", 1, "above"},
+		"log of zero":            {"x: {type: float, low: 0, high: 1, log: true}", 1, "above 0"},
+		"step and log":           {"x: {type: int, low: 1, high: 9, log: true, step: 2}", 1, "exclude"},
+		"negative step":          {"x: {type: float, low: 1, high: 9, step: -2}", 1, "step"},
+		"bound is text":          {"x: {type: float, low: a, high: 1}", 1, "finite"},
+		"bound is infinite":      {"x: {type: float, low: 0, high: .inf}", 1, "finite"},
+		"integer is a float":     {"x: {type: int, low: 0.5, high: 1}", 1, "integer"},
+		"integer too large":      {"x: {type: int, low: 0, high: 9223372036854775808}", 1, "64 bits"},
+		"no choices":             {"x: {type: categorical, choices: []}", 1, "choices"},
+		"same choice twice":      {"x: {type: categorical, choices: [a, a]}", 1, "twice"},
+		"choice is no JSON":      {"x: {type: categorical, choices: [.nan]}", 1, "plain"},
+		"same parameter twice":   {"x: {type: bool}\nx: {type: bool}", 2, ""},
+		"parameter is a number":  {"1: {type: bool}", 1, "text"},
+		"anchors and aliases":    {"x: {type: categorical, choices: [&a [1], *a]}", 1, "plain"},
+		"second document":        {"x: {type: bool}\n---\ny: {type: bool}", 3, "document"},
+		"parameter is no object": {"x: 3", 1, "mapping"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("s.yaml", []byte(c.text))
+			var e *Error
+			if !errors.As(err, &e) {
+				t.Fatalf("error %v, want an *Error", err)
+			}
+			if e.Line != c.line || !strings.Contains(e.Error(), c.want) || strings.Contains(e.Error(), "\n") {
+				t.Errorf("error %q at line %d, want %q at %d", e, e.Line, c.want, c.line)
+			}
+		})
+	}
+}
+
+func TestHugeFileIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "space.yaml")
+	if err := os.WriteFile(path, make([]byte, MaxBytes+1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"x: {type: bool}", "x: {type: categorical, choices: [a, {b: 1}]}", "- a", "x: &a [*a]", "? {}\n: 1"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := Parse("f", text)
+		var e *Error
+		if err != nil && !errors.As(err, &e) {
+			t.Errorf("error %T", err)
+		}
+		if err == nil && len(s.Params) == 0 {
+			t.Error("an empty space without an error")
+		}
+	})
+}
