@@ -145,12 +145,13 @@ func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, er
 	if err != nil {
 		return Report{}, err
 	}
+	first = append(first, '\n')
 	n := max(s.Workers, 1)
 	reports, errs := make([]Report, n), make([]error, n)
 	var all sync.WaitGroup
 	var one sync.Mutex
 	for i := range n {
-		all.Go(func() { reports[i], errs[i] = s.process(ctx, drain, i, append(first, '\n'), &one) })
+		all.Go(func() { reports[i], errs[i] = s.process(ctx, drain, i, first, &one) })
 	}
 	all.Wait()
 	var sum Report
