@@ -275,9 +275,8 @@ func hopeless(err error) bool {
 // giveBack pauses a trial whose command was stopped with us, so that the next
 // worker runs it again.
 func (a *attempt) giveBack() error {
-	mark := study.Blob{Kind: givenBack, Version: 1, Data: []byte("null")}
 	err := a.st.Update(context.Background(), func(tx *study.Tx) error {
-		if err := tx.LifecycleFenced(a.fence, &study.MutateState{Blob: mark}); err != nil {
+		if err := tx.LifecycleSystemAttr(a.fence, givenBackAttr, []byte("true")); err != nil {
 			return err
 		}
 		return tx.LifecycleFenced(a.fence, &study.MutatePause{})

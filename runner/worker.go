@@ -11,12 +11,9 @@ import (
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
-// givenBack marks the state of a trial that was stopped with its worker, so
-// that the next worker takes it up; takenUp replaces the mark.
-const (
-	givenBack = "foldlog.given-back"
-	takenUp   = "foldlog.taken-up"
-)
+// givenBackAttr marks a trial that was stopped with its worker, so that the next
+// worker takes it up.
+const givenBackAttr = "foldlog:given_back"
 
 // worker works on one study.
 type worker struct {
@@ -223,7 +220,8 @@ func (w *worker) waiting(snap *study.Snapshot) *study.Trial {
 }
 
 func isGivenBack(t *study.Trial) bool {
-	return t.Managed && t.Blob != nil && t.Blob.Kind == givenBack
+	a, ok := t.Attr(givenBackAttr)
+	return ok && t.Managed && string(a.Value) == "true"
 }
 
 func (w *worker) claimIn(tx *study.Tx) (study.Fence, error) {
@@ -244,11 +242,13 @@ func (w *worker) claimIn(tx *study.Tx) (study.Fence, error) {
 	if err != nil {
 		return study.Fence{}, fmt.Errorf("trial %d: %w", t.Number, err)
 	}
-	claim := study.Claim{From: t.State, Worker: w.st.Worker(), HeartbeatMillis: nowMillis(), Params: params}
-	if isGivenBack(t) {
-		claim.State = &study.Blob{Kind: takenUp, Version: 1, Data: []byte("null")}
+	fence, err := tx.LifecycleClaim(t.ID, study.Claim{
+		From: t.State, Worker: w.st.Worker(), HeartbeatMillis: nowMillis(), Params: params,
+	})
+	if err != nil || !isGivenBack(t) {
+		return fence, err
 	}
-	return tx.LifecycleClaim(t.ID, claim)
+	return fence, tx.LifecycleSystemAttr(fence, givenBackAttr, []byte("false"))
 }
 
 // suggest draws what the trial does not have yet.

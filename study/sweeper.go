@@ -29,7 +29,8 @@ type SweeperOptions struct {
 	// Elapsed is a monotonic clock; nil is the process's own. No wall clock is
 	// asked anywhere.
 	Elapsed func() time.Duration
-	// Grace is how long an owner may be silent; 0 is [DefaultGrace].
+	// Grace is how long an owner may be silent; 0 is [DefaultGrace]. An owner
+	// that asked for a longer lease ([Tx.SetLease]) has that.
 	Grace time.Duration
 	// Retry decides whether a stale trial is tried again; nil opens no outbox
 	// entry.
@@ -72,7 +73,6 @@ func NewSweeper(opts *SweeperOptions) *Sweeper {
 // silent for the grace.
 func (s *Sweeper) Observe(snap *Snapshot) []Observation {
 	now := s.opts.Elapsed()
-	grace := uint64((s.opts.Grace + time.Millisecond - 1) / time.Millisecond)
 	running := make(map[TrialID]sighting)
 	var stale []Observation
 	for st := range snap.Studies() {
@@ -85,6 +85,7 @@ func (s *Sweeper) Observe(snap *Snapshot) []Observation {
 				seen = sighting{owner: t.Owner, epoch: t.Epoch, heartbeatSeq: t.HeartbeatSeq, since: now}
 			}
 			running[t.ID] = seen
+			grace := uint64((max(s.opts.Grace, t.Lease()) + time.Millisecond - 1) / time.Millisecond)
 			if elapsed := uint64((now - seen.since) / time.Millisecond); now >= seen.since && elapsed >= grace {
 				stale = append(stale, Observation{
 					Trial: t.ID, State: t.State, Owner: t.Owner, Epoch: t.Epoch,

@@ -110,6 +110,22 @@ func (tx *Tx) LifecycleFenced(f Fence, m Mutation) error {
 	return tx.do(&LifecycleFenced{Trial: f.Trial, Worker: f.Worker, Epoch: f.Epoch, Mutation: m})
 }
 
+// LifecycleSystemAttr (lifecycle-fenced) sets an attribute of Foldlog's own, whose
+// key begins with "foldlog:", on a managed trial by its owner.
+func (tx *Tx) LifecycleSystemAttr(f Fence, key string, value []byte) error {
+	if err := checkSystemKey(key); err != nil {
+		return err
+	}
+	if _, err := tx.draft.st.owned(f); err != nil {
+		return err
+	}
+	value, err := canonical(value)
+	if err != nil {
+		return fmt.Errorf("system attribute %.80q: %w", key, err)
+	}
+	return tx.do(&LifecycleFenced{Trial: f.Trial, Worker: f.Worker, Epoch: f.Epoch, Mutation: &MutateUserAttr{Key: key, Value: value}})
+}
+
 // checkMutation checks a mutation and spells the JSON in it as it is stored.
 func checkMutation(t *Trial, m Mutation) (Mutation, error) {
 	switch m := m.(type) {

@@ -160,6 +160,44 @@ func testStaleness(t *testing.T, open Factory) {
 			update(t, s, func(tx *study.Tx) error { return tx.LifecycleRenew(f, uint64(1000-i)) })
 		}
 	})
+	t.Run("an owner that asked for a longer lease has it", func(t *testing.T) {
+		s := open(t)
+		f := claimed(t, s, newStudy(t, s, config("a")), 7)
+		update(t, s, func(tx *study.Tx) error { return tx.SetLease(f, 10*grace) })
+		if got := trial(t, s, f.Trial).Lease(); got != 10*grace {
+			t.Errorf("lease is %v", got)
+		}
+		c := &clock{}
+		w := newSweeper(c)
+		for _, at := range []time.Duration{0, grace, 10*grace - time.Millisecond} {
+			c.now = at
+			if failed := sweep(t, w, s); failed != nil {
+				t.Fatalf("failed %v after %v", failed, at)
+			}
+		}
+		c.now = 10 * grace
+		if failed := sweep(t, w, s); len(failed) != 1 {
+			t.Errorf("failed %v after the lease", failed)
+		}
+	})
+	t.Run("system attributes need their prefix and the fence", func(t *testing.T) {
+		s := open(t)
+		f := claimed(t, s, newStudy(t, s, config("a")), 7)
+		old := f
+		old.Worker++
+		for name, c := range map[string]struct {
+			f   study.Fence
+			key string
+			err error
+		}{
+			"a user's key": {f, "mine", study.ErrInvalid}, "another owner": {old, "foldlog:x", study.ErrFenced}, "ours": {f, "foldlog:x", nil},
+		} {
+			err := s.Update(ctx, func(tx *study.Tx) error { return tx.LifecycleSystemAttr(c.f, c.key, []byte("1")) })
+			if !errors.Is(err, c.err) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+	})
 	t.Run("a fresh sweeper fails nothing at once", func(t *testing.T) {
 		s := open(t)
 		claimed(t, s, newStudy(t, s, config("a")), 7)
