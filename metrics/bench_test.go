@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -154,6 +155,61 @@ func BenchmarkDownsampleMillionTo1000(b *testing.B) {
 	for b.Loop() {
 		if r := c.Read(Query{Points: 1000}); !r.Sampled || r.Total != 1_000_000 {
 			b.Fatal(r.Total)
+		}
+	}
+}
+
+// BenchmarkFollow is the cost of one new line, after so many others.
+func BenchmarkFollow(b *testing.B) {
+	for _, before := range []int{10, 1_000_000} {
+		b.Run(fmt.Sprintf("after-%d", before), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "run.jsonl")
+			if err := os.WriteFile(path, benchLines(before), 0o644); err != nil {
+				b.Fatal(err)
+			}
+			out, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer out.Close()
+			f := NewFollower(path)
+			defer f.Close()
+			n := 0
+			poll := func() {
+				if err := f.Poll(func(*Item) { n++ }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			poll()
+			line := []byte(metricLine(1, "loss", "1") + "\n")
+			b.ResetTimer()
+			for b.Loop() {
+				if _, err := out.Write(line); err != nil {
+					b.Fatal(err)
+				}
+				poll()
+			}
+			if n != before+1+b.N {
+				b.Fatal(n)
+			}
+		})
+	}
+}
+
+// BenchmarkShowMillion reads and folds a file of a million points and sums
+// up what a table of runs shows.
+func BenchmarkShowMillion(b *testing.B) {
+	lines := benchLines(1_000_000)
+	b.SetBytes(int64(len(lines)))
+	for b.Loop() {
+		var f Fold
+		if err := ReadStream(bytes.NewReader(lines), func(it *Item) { f.Apply(&it.Event) }); err != nil {
+			b.Fatal(err)
+		}
+		for _, c := range f.Curves() {
+			if c.Stats.Count != 100_000 {
+				b.Fatal(c.Stats)
+			}
 		}
 	}
 }

@@ -310,7 +310,7 @@ func (e *Event) number(m *member) (Number, error) {
 // jsonNumber keeps integers that fit 64 bits as they are; larger ones, and a
 // negative zero, become floats.
 func jsonNumber(s *serde.Scanner, raw []byte) (Number, error) {
-	if bytes.IndexAny(raw, ".eE") < 0 && string(raw) != "-0" {
+	if !bytes.ContainsAny(raw, ".eE") && string(raw) != "-0" {
 		if v := s.Int64(); s.End() == nil {
 			return Int(v), nil
 		}

@@ -111,8 +111,7 @@ func TestDiskThatStaysFullIsCountedAndTrainingGoesOn(t *testing.T) {
 func TestLinesOfAnotherProcessAreNotGluedAfterAShortWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	other := []byte(`{"ts_ms":1,"step":1,"kind":"metric","name":"other","value":1,"metadata":{}}` + "\n")
-	var sick *sickFile
-	sick = &sickFile{write: func(n, size int) (int, error) {
+	sick := &sickFile{write: func(n, size int) (int, error) {
 		if n != 2 {
 			return 0, nil
 		}

@@ -177,10 +177,12 @@ func (o *serverOutput) close(deadline time.Time) TargetReport {
 	} else {
 		r.Left = o.leftInFile()
 	}
-	if r.Dropped+r.Left > 0 {
-		if r.Err = o.err; r.Err == nil {
-			r.Err = &TargetError{r.Target, "send", ErrSlow}
-		}
+	lost := r.Dropped+r.Left > 0
+	switch {
+	case o.err != nil && (lost || !errors.Is(o.err, ErrAway)):
+		r.Err = o.err
+	case lost:
+		r.Err = &TargetError{r.Target, "send", ErrSlow}
 	}
 	return r
 }

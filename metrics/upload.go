@@ -35,8 +35,9 @@ type uploader struct {
 	known   bool  // where the server is
 	cursor  int64 // up to here the server has the same bytes
 	had     int64 // bytes that the server has, new ones of ours included
+	limit   int   // bytes of a request, 0 is uploadBatch
 	detours int
-	limit   int // bytes of a request, 0 is uploadBatch
+	taken   int // ids of this stream that have other bytes at the server
 
 	events, bytes int64 // that the server did not have before
 	ack           Ack
@@ -183,7 +184,8 @@ func (u *uploader) detour(conflict *ConflictError) error {
 		u.cursor, u.had = conflict.Expected, conflict.Expected
 		return nil
 	}
-	u.id = StreamID(fmt.Appendf(bytes.Clone(u.firstLine), "#%d", u.detours))
+	u.taken++
+	u.id = StreamID(fmt.Appendf(bytes.Clone(u.firstLine), "#%d", u.taken))
 	u.known, u.cursor = false, 0
 	return nil
 }
