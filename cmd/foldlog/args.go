@@ -1,6 +1,8 @@
 package main
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,4 +37,33 @@ func jsonFlag(c *cobra.Command, usage string) *bool {
 func verb(c *cobra.Command) string {
 	_, verb, _ := strings.Cut(c.CommandPath(), " ")
 	return verb
+}
+
+// numberOperands marks commands whose operands may be negative numbers.
+const numberOperands = "operands may be negative numbers"
+
+// takesNumbers makes -0.5 and -inf operands of a command and not flags.
+func takesNumbers(c *cobra.Command) {
+	c.Annotations = map[string]string{numberOperands: ""}
+}
+
+var negative = regexp.MustCompile(`^-(\.?[0-9]|(?i:inf|infinity|nan)$)`)
+
+// shieldNumbers puts a space before negative numbers in the arguments of a
+// command that takes them, so that they are not read as flags.
+func shieldNumbers(root *cobra.Command, args []string) []string {
+	c, _, err := root.Find(args)
+	if err != nil {
+		return args
+	}
+	if _, takes := c.Annotations[numberOperands]; !takes {
+		return args
+	}
+	shielded := slices.Clone(args)
+	for i, arg := range shielded {
+		if negative.MatchString(arg) {
+			shielded[i] = " " + arg
+		}
+	}
+	return shielded
 }

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/study"
 )
 
 // hintRules says what to do about the errors that the packages below this one
@@ -11,7 +13,30 @@ import (
 // or a sentinel, and a line here gives the advice. The first match wins.
 func hintRules() []cli.HintRule {
 	return []cli.HintRule{
+		{Match: cli.Is(journal.ErrHeadMissing), Hint: "the head is never made up; foldlog verify says what the data holds, foldlog cp --salvage copies it"},
+		{Match: cli.Is(journal.ErrDataMissing), Hint: "the directory beside the head belongs to the journal; put it back"},
+		{Match: cli.Is(journal.ErrReplaced), Hint: "another journal has been put at this path; look at it, and start again"},
+		{Match: cli.Is(journal.ErrReadOnlyPlatform), Hint: "journals can be read here; write them on Linux or macOS"},
+		{Match: cli.As[*journal.NewerFormatError], Hint: "a newer version of foldlog reads it"},
+		{Match: cli.As[*journal.UncertainError], Hint: "look whether the journal holds it (foldlog study show) before you do it again"},
+		{Match: cli.Is(journal.ErrNotJournal), Hint: "give the path of a study journal; foldlog inspect says what a log is"},
+		{Match: damaged, Hint: "foldlog verify lists every fault; foldlog cp --salvage copies what is sound"},
+		{Match: cli.Is(journal.ErrExist), Hint: "give a path that does not exist"},
+		{Match: cli.Is(study.ErrTooLarge), Hint: "nothing was written; keep large things in files, and their paths in the journal"},
+		{Match: cli.Is(study.ErrFenced), Hint: "the trial belongs to somebody else now or has ended; ask for another one"},
+		{Match: cli.Is(study.ErrBudget), Hint: "the study has all its trials; a larger --budget admits more"},
+		{Match: cli.Is(study.ErrConflict), Hint: "somebody else was faster; foldlog study show says how things stand"},
+		{Match: cli.Is(study.ErrBadState), Hint: "foldlog study show PATH NUMBER says what has become of the trial"},
+		{Match: cli.Is(study.ErrManaged), Hint: "raw and managed trials have different commands; see foldlog study --help"},
+		{Match: cli.Is(study.ErrReserved), Hint: "choose another key"},
+		{Match: cli.Is(study.ErrNotFound), Hint: "foldlog study show PATH lists the studies, foldlog study trials PATH their trials"},
 		{Match: cli.Is(fs.ErrNotExist), Hint: "check the path; foldlog ls ROOT lists the logs under a root"},
 		{Match: cli.Is(fs.ErrPermission), Hint: "check the owner and the mode of the file and of its directory"},
 	}
+}
+
+// damaged matches bytes that are not what they must be, and operations that can
+// never have been written.
+func damaged(err error) bool {
+	return cli.As[*journal.CorruptError](err) || cli.As[*study.ReplayError](err)
 }

@@ -52,7 +52,7 @@ type inspection struct {
 type writer struct {
 	Name   string `json:"name"`    // how the log names it
 	Events int64  `json:"events"`  // committed by it
-	Bytes  int64  `json:"bytes"`   // of its files
+	Bytes  int64  `json:"bytes"`   // of its events
 	LastMS int64  `json:"last_ms"` // the time of its last event
 }
 

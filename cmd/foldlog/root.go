@@ -51,6 +51,8 @@ func newRootCmd(env *cli.Env, kinds []logKind) *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	addGroup(root, "any", "Commands for any log (its kind is told by its content):",
 		a.lsCmd(), a.inspectCmd(), a.verifyCmd(), a.catCmd(), a.tailCmd(), a.cpCmd())
+	addGroup(root, "kind", "Commands for one kind of log:",
+		a.studyCmd())
 	finish(root)
 	return root
 }
@@ -88,7 +90,7 @@ func finish(root *cobra.Command) {
 // execute runs one command line and returns the exit status.
 func execute(ctx context.Context, env *cli.Env, kinds []logKind, args []string) int {
 	root := newRootCmd(env, kinds)
-	root.SetArgs(args)
+	root.SetArgs(shieldNumbers(root, args))
 	started := false
 	walk(root, func(c *cobra.Command) {
 		if run := c.RunE; run != nil {

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/study"
+)
+
+// journalKind is the study journal.
+type journalKind struct{}
+
+var _ logKind = journalKind{}
+
+// stateLive is a journal whose lease is held at this moment.
+const stateLive = "live"
+
+func (journalKind) Name() string { return "study journal" }
+
+func (journalKind) Identify(c candidate) (string, error) {
+	switch {
+	case c.Info == nil || c.Info.IsDir():
+		return journal.StudyPath(c.Path), nil
+	case journal.Sniff(c.Start):
+		return c.Path, nil
+	}
+	return journal.StudyPath(c.Path), nil
+}
+
+func (journalKind) Parts(log string) []string {
+	parts := []string{log + ".d"}
+	for format := uint64(1); format < journal.FormatVersion; format++ {
+		parts = append(parts, journal.KeptPath(log, format))
+	}
+	return parts
+}
+
+func (journalKind) Summarize(_ context.Context, log string) (summary, error) {
+	s := summary{}
+	var err error
+	if s.ModifiedMS, err = journal.LastChange(log); err != nil {
+		return s, err
+	}
+	r, err := journal.OpenReader(log, nil)
+	if err != nil {
+		return s, err
+	}
+	defer r.Close()
+	if s.Bytes, err = journal.Size(log, nil); err != nil {
+		return s, err
+	}
+	s.State = stateGood
+	if _, holder := r.Holder(); holder != nil {
+		s.State = stateLive
+	}
+	if r.Header().Format < journal.FormatVersion {
+		s.Detail = fmt.Sprintf("format %d, to be migrated", r.Header().Format)
+	} else {
+		s.Detail = plural(int64(r.Head().Ops), "operation")
+	}
+	return s, nil
+}
+
+// journalDetail is the detail of an inspection of a study journal.
+type journalDetail struct {
+	CreatedMS  uint64          `json:"created_ms"`
+	CreatedBy  uint64          `json:"created_by"` // the worker that created it
+	Extents    int             `json:"extents"`    // published
+	Generation uint64          `json:"generation"` // how often the lease has changed hands
+	Holder     *leaseHolder    `json:"holder"`     // who holds the lease at this moment, null if nobody does
+	DataFiles  []dataFileCount `json:"data_files"`
+	Studies    []studySummary  `json:"studies"`
+	Kept       []string        `json:"kept"` // files of older formats that migrations left
+}
+
+// leaseHolder is who holds the lease of a journal.
+type leaseHolder struct {
+	Host   string `json:"host"`    // "" if it has not said who it is
+	PID    int    `json:"pid"`     // the process on that host
+	Worker uint64 `json:"worker"`  // the id that its operations carry
+	TermMS int64  `json:"term_ms"` // how long the lease lasts unless it is renewed
+}
+
+// dataFileCount is one data file of a journal.
+type dataFileCount struct {
+	Name      string `json:"name"`
+	Bytes     int64  `json:"bytes"`
+	Published int64  `json:"published"` // up to the end of its last published extent
+	Extents   int    `json:"extents"`
+}
+
+func (k journalKind) Inspect(_ context.Context, log string) (inspection, error) {
+	info, err := journal.Inspect(log, nil)
+	if err != nil {
+		return inspection{}, err
+	}
+	found := inspection{
+		Path: log, Kind: k.Name(), Format: formatName(info.Header.Format), State: stateGood, Program: info.Header.Program,
+		Files: int64(1 + len(info.Files)), Counts: map[string]int64{},
+	}
+	if info.Holder != nil {
+		found.State = stateLive
+	}
+	if found.Bytes, err = journal.Size(log, nil); err != nil {
+		return found, err
+	}
+	detail := &journalDetail{
+		CreatedMS: info.Header.CreatedAtMillis, CreatedBy: info.Header.CreatedBy, Extents: info.Extents,
+		Generation: info.Generation, Kept: notNil(info.Kept), DataFiles: []dataFileCount{},
+	}
+	if h := info.Holder; h != nil {
+		detail.Holder = &leaseHolder{h.Host, h.PID, h.Worker, h.TermMillis}
+	}
+	found.Detail = detail
+	for _, f := range info.Files {
+		detail.DataFiles = append(detail.DataFiles, dataFileCount{f.Name, f.Size, f.Published, f.Extents})
+		if f.Size > f.Published {
+			found.Notes = append(found.Notes, fmt.Sprintf("%d unpublished bytes in %s", f.Size-f.Published, f.Name))
+		}
+	}
+	err = k.fold(log, &found, detail)
+	return found, err
+}
+
+// fold adds what the operations say.
+func (journalKind) fold(log string, found *inspection, detail *journalDetail) error {
+	writers := map[uint64]*writer{}
+	var order []uint64
+	replay := study.NewReplay()
+	err := readJournal(log, func(rec *journal.Record) error {
+		if rec.Seq == 1 {
+			found.FirstMS = int64(rec.AtMillis)
+		}
+		found.LastMS = int64(rec.AtMillis)
+		w := writers[rec.Worker]
+		if w == nil {
+			w = &writer{Name: strconv.FormatUint(rec.Worker, 10)}
+			writers[rec.Worker] = w
+			order = append(order, rec.Worker)
+		}
+		w.Events++
+		w.Bytes += int64(len(rec.Line))
+		w.LastMS = int64(rec.AtMillis)
+		found.Events++
+		return replay.Apply(rec)
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range order {
+		found.Writers = append(found.Writers, *writers[id])
+	}
+	snap := replay.Snapshot()
+	found.Counts["studies"] = int64(snap.NumStudies())
+	found.Counts["trials"] = int64(snap.NumTrials())
+	detail.Studies = studySummaries(snap)
+	found.Notes = append(found.Notes, replay.Notes()...)
+	return nil
+}
+
+// formatName is "v6", or "" if the format is not known.
+func formatName(format uint64) string {
+	if format == 0 {
+		return ""
+	}
+	return "v" + strconv.FormatUint(format, 10)
+}
+
+// recordFunc is an applier for one pass over a journal that nobody rewinds.
+type recordFunc func(*journal.Record) error
+
+func (f recordFunc) Apply(rec *journal.Record) error { return f(rec) }
+func (f recordFunc) Reset()                          {}
+
+// readJournal hands every committed record to fn.
+func readJournal(log string, fn func(*journal.Record) error) error {
+	r, err := journal.OpenReader(log, nil)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return r.Refresh(recordFunc(fn))
+}
+
+func (journalKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
+	var v verification
+	replay := study.NewReplay()
+	add := func(list *[]place, f journal.Finding) {
+		p := place{File: f.Path, Seq: int64(f.Seq), What: f.Err.Error()}
+		if f.Offset > 0 || f.Severity == journal.Fault {
+			p.Offset = &f.Offset
+		}
+		*list = append(*list, p)
+	}
+	sum, err := journal.Verify(log, &journal.VerifyOptions{
+		Machine:  untilDone{ctx, replay},
+		Progress: opts.Progress,
+	}, func(f journal.Finding) {
+		switch f.Severity {
+		case journal.Fault:
+			add(&v.Faults, f)
+		case journal.Warning:
+			add(&v.Warnings, f)
+		default:
+			add(&v.Notes, f)
+		}
+	})
+	if sum != nil {
+		v.Format, v.Events, v.Bytes = formatName(sum.Format), int64(sum.Ops), sum.Bytes
+	}
+	for _, note := range replay.Notes() {
+		v.Warnings = append(v.Warnings, place{File: log, What: note})
+	}
+	return v, err
+}
+
+// untilDone ends a replay when its context does.
+type untilDone struct {
+	ctx context.Context
+	journal.Applier
+}
+
+func (u untilDone) Apply(rec *journal.Record) error {
+	if err := u.ctx.Err(); err != nil {
+		return &os.SyscallError{Syscall: "replay", Err: err}
+	}
+	return u.Applier.Apply(rec)
+}
+
+func (journalKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+	r, err := journal.OpenReader(log, nil)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if opts.From == 0 {
+		if _, err := w.Write(r.HeaderLine()); err != nil {
+			return err
+		}
+	}
+	return r.Refresh(recordFunc(func(rec *journal.Record) error {
+		if err := ctx.Err(); err != nil || rec.Seq < uint64(opts.From) {
+			return err
+		}
+		_, err := w.Write(rec.Line)
+		return err
+	}))
+}
+
+func (journalKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error) {
+	o := &journal.CopyOptions{Progress: opts.Progress}
+	if opts.Salvage {
+		done, err := journal.Salvage(ctx, log, dest, study.NewReplay(), o)
+		if err != nil {
+			return copied{}, err
+		}
+		return copied{Events: int64(done.Ops), Bytes: done.Bytes, Lost: salvageLoss(done)}, nil
+	}
+	done, err := journal.Copy(ctx, log, dest, o)
+	if err != nil {
+		return copied{}, err
+	}
+	return copied{Events: int64(done.Ops), Bytes: done.Bytes}, nil
+}
+
+// salvageLoss is why a salvaged copy ends where it does, and what is missing.
+func salvageLoss(done *journal.Copied) error {
+	switch {
+	case done.Fault == nil:
+		return nil
+	case done.Guessed:
+		return fmt.Errorf("%w; the last operations may never have been published", done.Fault)
+	case done.Lost > 0:
+		return fmt.Errorf("%s lost: %w", plural(done.Lost, "operation"), done.Fault)
+	}
+	return done.Fault
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/sampler"
+)
+
+// askOptions are the flags of study ask.
+type askOptions struct {
+	lease  time.Duration
+	budget uint64
+	asJSON bool
+}
+
+func (a *app) studyAskCmd() *cobra.Command {
+	var o askOptions
+	c := &cobra.Command{
+		Use:   "ask PATH [--lease DURATION] [--worker ID] [--json]",
+		Short: "Start a trial, and print its number and parameters",
+		Long: `Start a trial, and print its number and parameters. A trial that waits is taken
+first, lowest number first; if none does, one is created. Parameters that were
+not enqueued are drawn at random from the study's space; its seed and the
+number of the trial decide what is drawn, whichever process asks.
+
+Without --lease the trial is raw: it is yours until you tell its result, and
+nobody notices if you never do. With --lease it is managed: it is claimed, and
+worker and epoch are printed, which tell, report, renew and attr must show. Tell
+or renew the trial within the lease. One whose owner has been silent for longer
+is failed by "study run" or "study retry --stale", which watch it; asking alone
+never fails anybody's trial.
+
+Raw asks leave managed trials alone, and the other way round.`,
+		Example: "  foldlog study ask search.atj --json | jq .params\n  foldlog study ask search.atj --lease 10m --worker 7",
+		Args:    operands("PATH"),
+	}
+	name, fence := studyFlag(c), workerFlag(c)
+	c.Flags().DurationVar(&o.lease, "lease", 0, "claim a managed trial; its owner may be silent for this `DURATION`")
+	c.Flags().Uint64Var(&o.budget, "budget", 0, "with --lease, reserve no trial beyond `N` in the study (0: no limit)")
+	c.Flags().BoolVar(&o.asJSON, "json", false, "print one JSON object")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := o.check(c); err != nil {
+			return err
+		}
+		worker, err := fence.id()
+		if err != nil {
+			return err
+		}
+		return failed("study ask", args[0], a.writeStudy(c.Context(), args[0], *name, worker, func(j *study.Journal, st *study.Study) error {
+			return a.ask(c.Context(), j, st, o)
+		}))
+	}
+	return c
+}
+
+func (o *askOptions) check(c *cobra.Command) error {
+	managed := c.Flags().Changed("lease")
+	switch {
+	case managed && o.lease < time.Millisecond:
+		return cli.Usagef("--lease %v: must be a millisecond at least", o.lease)
+	case !managed && o.budget > 0:
+		return cli.Usagef("--budget needs --lease: raw trials are not counted")
+	}
+	return nil
+}
+
+func (a *app) ask(ctx context.Context, j *study.Journal, st *study.Study, o askOptions) error {
+	var id study.TrialID
+	err := j.Update(ctx, func(tx *study.Tx) (err error) {
+		if o.lease > 0 {
+			id, err = claimNext(tx, st.ID, o)
+		} else {
+			id, err = startNext(tx, st.ID)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	snap := j.Snapshot()
+	t, err := snap.Trial(id)
+	if err != nil {
+		return err
+	}
+	a.noteLeft(snap, t)
+	return a.printAsked(snap, st, t, o.asJSON)
+}
+
+// startNext starts the first raw trial that waits, or a new one.
+func startNext(tx *study.Tx, id study.StudyID) (study.TrialID, error) {
+	t := firstWaiting(tx.Snapshot(), id, false)
+	if t == nil {
+		ref, err := tx.CreateTrial(id, nil)
+		if err != nil {
+			return 0, err
+		}
+		if t, err = tx.Snapshot().Trial(ref.ID); err != nil {
+			return 0, err
+		}
+	}
+	params, err := suggest(tx, t)
+	if err != nil {
+		return 0, err
+	}
+	if err := tx.Transition(t.ID, study.Waiting, study.Running); err != nil {
+		return 0, err
+	}
+	if len(params) == 0 {
+		return t.ID, nil
+	}
+	return t.ID, tx.ParamsBatch(t.ID, params)
+}
+
+// claimNext claims the first reservation that waits, or a new one.
+func claimNext(tx *study.Tx, id study.StudyID, o askOptions) (study.TrialID, error) {
+	t := firstWaiting(tx.Snapshot(), id, true)
+	if t == nil {
+		ref, err := tx.LifecycleReserve(id, nil, o.budget)
+		if err != nil {
+			return 0, err
+		}
+		if t, err = tx.Snapshot().Trial(ref.ID); err != nil {
+			return 0, err
+		}
+	}
+	params, err := suggest(tx, t)
+	if err != nil {
+		return 0, err
+	}
+	_, err = tx.LifecycleClaim(t.ID, study.Claim{
+		From: study.Waiting, Worker: tx.Worker(), HeartbeatMillis: tx.AtMillis(), Params: params, State: leaseBlob(o.lease),
+	})
+	return t.ID, err
+}
+
+// firstWaiting is the trial of one kind that has waited longest, nil if none
+// waits.
+func firstWaiting(snap *study.Snapshot, id study.StudyID, managed bool) *study.Trial {
+	for t := range snap.LiveTrials(id, study.Waiting) {
+		if t.Managed == managed {
+			return t
+		}
+	}
+	return nil
+}
+
+// suggest draws what a trial does not have yet.
+func suggest(tx *study.Tx, t *study.Trial) ([]study.Param, error) {
+	st, err := tx.Snapshot().Study(t.Study)
+	if err != nil || len(t.Params) > 0 {
+		return nil, err
+	}
+	var r sampler.Random
+	if st.Config.Seed != nil {
+		r.Seed = *st.Config.Seed
+	}
+	var fixed []study.FixedParam
+	if t.Template != nil {
+		fixed = t.Template.Fixed
+	}
+	params, err := r.Suggest(st.Config.Space, t.Number, fixed)
+	if err != nil {
+		return nil, fmt.Errorf("draw parameters of trial %d: %w", t.Number, err)
+	}
+	return params, nil
+}
+
+// leaseKind is the kind of the state blob that a claim under a lease brings. It
+// is {"kind":"foldlog.lease","version":1,"data":{"grace_millis":N}}.
+const leaseKind = "foldlog.lease"
+
+func leaseBlob(grace time.Duration) *study.Blob {
+	data := strconv.AppendInt([]byte(`{"grace_millis":`), graceOf(grace), 10)
+	return &study.Blob{Kind: leaseKind, Version: 1, Data: append(data, '}')}
+}
+
+// graceOf rounds up to milliseconds.
+func graceOf(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+
+// graceMillis is the lease that the claim of a trial stated, nil if none.
+func graceMillis(t *study.Trial) *int64 {
+	if t.Blob == nil || t.Blob.Kind != leaseKind || t.Blob.Version != 1 {
+		return nil
+	}
+	s := serde.NewScanner(t.Blob.Data)
+	var grace int64 = -1
+	for s.Object(); s.NextKey(); {
+		if string(s.Key()) == "grace_millis" {
+			grace = s.Int64()
+		} else {
+			s.Skip()
+		}
+	}
+	if s.End() != nil || grace < 0 {
+		return nil
+	}
+	return &grace
+}
+
+// noteLeft says that trials of the other kind wait.
+func (a *app) noteLeft(snap *study.Snapshot, t *study.Trial) {
+	if firstWaiting(snap, t.Study, !t.Managed) == nil {
+		return
+	}
+	if t.Managed {
+		a.Notef("raw trials are waiting; ask without --lease to take one")
+	} else {
+		a.Notef("managed trials are waiting; ask with --lease to take one")
+	}
+}
+
+// askedTrial is the output of `foldlog study ask --json` and of enqueue.
+type askedTrial struct {
+	Study string `json:"study"`
+	trialView
+}
+
+func (a *app) printAsked(snap *study.Snapshot, st *study.Study, t *study.Trial, asJSON bool) error {
+	if asJSON {
+		return cli.WriteJSON(a.Out(), askedTrial{st.Config.Name, viewTrial(snap, st, t)})
+	}
+	pairs := [][2]string{{"trial", strconv.FormatUint(t.Number, 10)}, {"id", strconv.FormatUint(uint64(t.ID), 10)}}
+	if t.Managed {
+		pairs = append(pairs, [2]string{"worker", strconv.FormatUint(t.Owner, 10)}, [2]string{"epoch", strconv.FormatUint(t.Epoch, 10)})
+		if grace := graceMillis(t); grace != nil {
+			pairs = append(pairs, [2]string{"lease", leaseText(*grace)})
+		}
+	}
+	if t.Attempt > 1 {
+		pairs = append(pairs, [2]string{"attempt", attemptText(t)})
+	}
+	return cli.WriteFields(a.Out(), append(pairs, paramFields(t.Params)...)...)
+}
+
+func leaseText(millis int64) string {
+	return cli.Duration(time.Duration(millis) * time.Millisecond)
+}
+
+// attemptText is "2", or "2 of 3".
+func attemptText(t *study.Trial) string {
+	s := strconv.FormatUint(t.Attempt, 10)
+	if t.MaxAttempts > 0 {
+		s += " of " + strconv.FormatUint(t.MaxAttempts, 10)
+	}
+	return s
+}
+
+func paramFields(params []study.Param) (pairs [][2]string) {
+	for _, p := range params {
+		pairs = append(pairs, [2]string{"param " + p.Name, paramText(p)})
+	}
+	return pairs
+}

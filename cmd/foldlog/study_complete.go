@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/study"
+)
+
+// completeStudies offers the names of the studies in the journal that the
+// command line names.
+func completeStudies(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if len(args) > 0 {
+		withSnapshot(args[0], func(snap *study.Snapshot) {
+			for st := range snap.Studies() {
+				names = append(names, st.Config.Name+"\t"+objectives(st))
+			}
+		})
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRunning offers a path, and then the numbers of the trials that run.
+func completeRunning(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var numbers []string
+	if len(args) == 1 {
+		name := c.Flag("study").Value.String()
+		withSnapshot(args[0], func(snap *study.Snapshot) {
+			if st, err := pickStudy(snap, args[0], name); err == nil {
+				for n := range st.Live(study.Running) {
+					numbers = append(numbers, strconv.FormatUint(n, 10))
+				}
+			}
+		})
+	}
+	return numbers, cobra.ShellCompDirectiveNoFileComp
+}
+
+// withSnapshot does nothing if the journal cannot be read.
+func withSnapshot(path string, fn func(*study.Snapshot)) {
+	r, err := study.OpenJournalReader(path, nil)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	fn(r.Snapshot())
+}

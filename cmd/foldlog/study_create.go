@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/space"
+)
+
+// createOptions are the flags of study create.
+type createOptions struct {
+	name, unit, space   string
+	directions, metrics []string
+	seed                uint64
+	open, asJSON        bool
+}
+
+func (a *app) studyCreateCmd() *cobra.Command {
+	var o createOptions
+	c := &cobra.Command{
+		Use:   "create PATH [--name NAME] [--direction DIRECTION]... [--metric NAME]... [--space FILE]",
+		Short: "Create a study, and its journal if there is none",
+		Long: `Create a study, and the journal at PATH if there is none. Another name on an
+existing journal adds a study to it. If there is a study of that name, nothing
+is changed and the exit status is 1; with --open it is used as it is, and the
+exit status is 0. However many processes do so at once, one study is created.
+
+The name is that of the file without its ending if none is given. There is one
+direction for each objective, minimize if none is given. A space file, YAML or
+JSON, declares the parameters that trials get:
+
+  lr:        {type: float, low: 1e-5, high: 0.1, log: true}
+  dropout:   {type: float, low: 0, high: 0.5, step: 0.05}
+  layers:    {type: int, low: 1, high: 8}
+  optimizer: {type: categorical, choices: [adam, sgd]}
+  use_bn:    {type: bool}`,
+		Example: "  foldlog study create search.atj --direction minimize --metric loss --space space.yaml",
+		Args:    operands("PATH"),
+	}
+	f := c.Flags()
+	f.StringVar(&o.name, "name", "", "the `NAME` of the study (default: that of the file)")
+	f.StringArrayVar(&o.directions, "direction", nil, "`minimize` or maximize; again for each further objective")
+	f.StringArrayVar(&o.metrics, "metric", nil, "the `NAME` of an objective; again for each further one")
+	f.StringVar(&o.space, "space", "", "the `FILE` that declares the parameters")
+	f.Uint64Var(&o.seed, "seed", 0, "what parameters are drawn from (default: drawn at random)")
+	f.StringVar(&o.unit, "unit", "Steps", "what the steps of reports count")
+	f.BoolVar(&o.open, "open", false, "use the study if there is one of that name")
+	f.BoolVar(&o.asJSON, "json", false, "print one JSON object")
+	c.RegisterFlagCompletionFunc("direction", cobra.FixedCompletions([]string{"minimize", "maximize"}, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		config, err := o.config(c, args[0])
+		if err != nil {
+			return err
+		}
+		st, snap, created, err := a.createStudy(c.Context(), args[0], config, o.open)
+		if err != nil {
+			return failed("study create", args[0], err)
+		}
+		if !created {
+			a.noteDifferences(c, st, config)
+		}
+		return a.printCreated(args[0], summarizeStudy(snap, st), objectives(st), created, o.asJSON)
+	}
+	return c
+}
+
+// createdStudy is the output of `foldlog study create --json`.
+type createdStudy struct {
+	Created bool         `json:"created"` // false if --open found one
+	Study   studySummary `json:"study"`
+}
+
+func (a *app) printCreated(path string, s studySummary, objectives string, created, asJSON bool) error {
+	if asJSON {
+		return cli.WriteJSON(a.Out(), createdStudy{created, s})
+	}
+	word := "opened"
+	if created {
+		word = "created"
+	}
+	_, err := fmt.Fprintln(a.Out(), cli.Safe(fmt.Sprintf("%s study %q in %s: %s", word, s.Name, path, objectives)))
+	return err
+}
+
+// config is the study that the flags describe.
+func (o *createOptions) config(c *cobra.Command, path string) (study.Config, error) {
+	config := study.Config{Name: o.name, ResourceUnit: capitalized(o.unit), MetricNames: o.metrics}
+	if config.Name == "" {
+		config.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	for _, name := range o.directions {
+		d, err := study.ParseDirection(name)
+		if err != nil {
+			return config, cli.Usagef("--direction %q: minimize or maximize", name)
+		}
+		config.Directions = append(config.Directions, d)
+	}
+	for len(o.directions) == 0 && len(config.Directions) < max(1, len(o.metrics)) {
+		config.Directions = append(config.Directions, study.Minimize)
+	}
+	if n := len(o.metrics); n > 0 && n != len(config.Directions) {
+		return config, cli.Usagef("%s for %s", plural(int64(n), "metric"), plural(int64(len(config.Directions)), "direction"))
+	}
+	seed := o.seed
+	if !c.Flags().Changed("seed") {
+		seed = rand.Uint64N(1 << 53)
+	}
+	config.Seed = &seed
+	if o.space == "" {
+		return config, nil
+	}
+	var err error
+	if config.Space, err = space.Load(o.space); err != nil {
+		return config, failed("read space", o.space, err)
+	}
+	return config, nil
+}
+
+// capitalized spells a unit as the format's example does.
+func capitalized(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[size:]
+}
+
+// createStudy looks before it writes, so that nothing is changed where there is
+// a study of that name, and nothing is made for one that cannot be.
+func (a *app) createStudy(ctx context.Context, path string, c study.Config, open bool) (st *study.Study, snap *study.Snapshot, created bool, err error) {
+	if _, _, err := study.OpenOrCreate(ctx, study.NewMemory(nil), c); err != nil {
+		return nil, nil, false, err
+	}
+	if snap, err = a.existing(path, c.Name); err != nil {
+		return nil, nil, false, err
+	}
+	if snap == nil {
+		if snap, created, err = a.openOrCreate(ctx, path, c); err != nil {
+			return nil, nil, false, err
+		}
+	}
+	st, _ = snap.StudyByName(c.Name)
+	if !created && !open {
+		return nil, nil, false, cli.WithHint(&study.ExistsError{Name: c.Name, Study: st.ID}, "--open uses it as it is; --name NAME creates another one")
+	}
+	return st, snap, created, nil
+}
+
+// existing is what the journal holds if it holds a study of that name.
+func (a *app) existing(path, name string) (*study.Snapshot, error) {
+	r, err := study.OpenJournalReader(path, nil)
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrHeadMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	snap := r.Snapshot()
+	if _, ok := snap.StudyByName(name); ok {
+		return snap, nil
+	}
+	return nil, nil
+}
+
+func (a *app) openOrCreate(ctx context.Context, path string, c study.Config) (snap *study.Snapshot, created bool, err error) {
+	j, err := study.CreateJournal(ctx, path, a.writerOptions(nil))
+	if errors.Is(err, journal.ErrExist) {
+		j, err = study.OpenJournal(ctx, path, a.writerOptions(nil))
+	}
+	if err != nil {
+		if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
+			if _, statErr := os.Stat(dir); statErr != nil {
+				err = cli.WithHint(err, "make the directory "+dir+" first")
+			}
+		}
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if _, created, err = study.OpenOrCreate(ctx, j, c); err != nil {
+		return nil, false, err
+	}
+	return j.Snapshot(), created, nil
+}
+
+// noteDifferences says where a study that was opened is not what was asked for.
+func (a *app) noteDifferences(c *cobra.Command, st *study.Study, asked study.Config) {
+	var differ []string
+	check := func(same bool, flag string) {
+		if !same && c.Flags().Changed(flag) {
+			differ = append(differ, "--"+flag)
+		}
+	}
+	have := st.Config
+	check(fmt.Sprint(have.Directions) == fmt.Sprint(asked.Directions), "direction")
+	check(fmt.Sprint(have.MetricNames) == fmt.Sprint(asked.MetricNames), "metric")
+	check(have.Seed != nil && *have.Seed == *asked.Seed, "seed")
+	check(have.ResourceUnit == asked.ResourceUnit, "unit")
+	check(sameSpace(have.Space, asked.Space), "space")
+	if len(differ) > 0 {
+		a.Notef("study %q is not as asked for: %s", have.Name, strings.Join(differ, ", "))
+	}
+}
+
+func sameSpace(a, b *study.Space) bool {
+	spell := func(s *study.Space) []byte {
+		raw, _ := study.AppendOp(nil, &study.CreateStudy{Config: study.Config{Space: s}})
+		return raw
+	}
+	return bytes.Equal(spell(a), spell(b))
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/study"
+)
+
+// enqueueOptions are the flags of study enqueue.
+type enqueueOptions struct {
+	key         string
+	raw, asJSON bool
+}
+
+// enqueueKeyPrefix begins the study attributes that remember the keys of
+// enqueued trials. The value is the id of the trial; it is written in one extent
+// with the trial, so that there is never one without the other.
+const enqueueKeyPrefix = systemPrefix + "enqueue-key:"
+
+func (a *app) studyEnqueueCmd() *cobra.Command {
+	var o enqueueOptions
+	c := &cobra.Command{
+		Use:   "enqueue PATH NAME=VALUE... [--key KEY] [--raw] [--json]",
+		Short: "Create a trial with given parameters that waits to be asked for",
+		Long: `Create a trial with given parameters that waits to be asked for. The values must
+lie in the study's space; a category is given by its label or as JSON. What is
+not given is drawn when the trial is asked for.
+
+With --key the same key gives the same trial, however often and from however
+many processes it is enqueued. The trial is managed, for ask --lease and for
+"study run"; with --raw it is raw.`,
+		Example: "  foldlog study enqueue search.atj lr=0.01 optimizer=adam --key baseline",
+		Args:    operands("PATH", "NAME=VALUE..."),
+	}
+	name := studyFlag(c)
+	c.Flags().StringVar(&o.key, "key", "", "enqueue the trial of this `KEY` once")
+	c.Flags().BoolVar(&o.raw, "raw", false, "make a raw trial, for ask without --lease")
+	c.Flags().BoolVar(&o.asJSON, "json", false, "print one JSON object")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed("key") && o.key == "" {
+			return cli.Usagef("--key is empty")
+		}
+		return failed("study enqueue", args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j *study.Journal, st *study.Study) error {
+			return a.enqueue(c.Context(), j, st, args[1:], o)
+		}))
+	}
+	return c
+}
+
+// enqueuedTrial is the output of `foldlog study enqueue --json`.
+type enqueuedTrial struct {
+	Created bool `json:"created"` // false if the key had been used before
+	askedTrial
+}
+
+func (a *app) enqueue(ctx context.Context, j *study.Journal, st *study.Study, args []string, o enqueueOptions) error {
+	tpl, err := parseFixed(st, args)
+	if err != nil {
+		return err
+	}
+	var id study.TrialID
+	var created bool
+	err = j.Update(ctx, func(tx *study.Tx) error {
+		id, created, err = enqueueOnce(tx, st.ID, tpl, o)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	snap := j.Snapshot()
+	t, err := snap.Trial(id)
+	if err != nil {
+		return err
+	}
+	if !created {
+		a.noteEnqueued(t, tpl, o)
+	}
+	if o.asJSON {
+		return cli.WriteJSON(a.Out(), enqueuedTrial{created, askedTrial{st.Config.Name, viewTrial(snap, st, t)}})
+	}
+	pairs := [][2]string{{"trial", strconv.FormatUint(t.Number, 10)}, {"id", strconv.FormatUint(uint64(t.ID), 10)}}
+	return cli.WriteFields(a.Out(), append(pairs, paramFields(fixedParams(st, t))...)...)
+}
+
+func enqueueOnce(tx *study.Tx, id study.StudyID, tpl *study.Template, o enqueueOptions) (study.TrialID, bool, error) {
+	st, err := tx.Snapshot().Study(id)
+	if err != nil {
+		return 0, false, err
+	}
+	key := enqueueKeyPrefix + o.key
+	if attr, used := st.Attr(key); used && o.key != "" {
+		trial, err := strconv.ParseUint(string(attr.Value), 10, 64)
+		if err != nil {
+			return 0, false, fmt.Errorf("attribute %q is not the id of a trial: %w", key, err)
+		}
+		return study.TrialID(trial), false, nil
+	}
+	ref, err := newWaiting(tx, id, tpl, o.raw)
+	if err == nil && o.key != "" {
+		err = tx.SetStudySystemAttr(id, key, strconv.AppendUint(nil, uint64(ref.ID), 10))
+	}
+	return ref.ID, true, err
+}
+
+// newWaiting creates a trial that waits.
+func newWaiting(tx *study.Tx, id study.StudyID, tpl *study.Template, raw bool) (study.TrialRef, error) {
+	if raw {
+		return tx.CreateTrial(id, tpl)
+	}
+	return tx.LifecycleReserve(id, tpl, 0)
+}
+
+// noteEnqueued says that a key had been used before, and for what.
+func (a *app) noteEnqueued(t *study.Trial, tpl *study.Template, o enqueueOptions) {
+	a.Notef("trial %d was enqueued with key %q before; it is %s", t.Number, o.key, stateName(t.State))
+	if t.Managed == o.raw {
+		a.Notef("it is not of the kind asked for")
+	}
+	byName := func(x, y study.FixedParam) int { return strings.Compare(x.Name, y.Name) }
+	want := slices.SortedFunc(slices.Values(tpl.Fixed), byName)
+	if t.Template == nil || !slices.Equal(t.Template.Fixed, want) {
+		a.Notef("its parameters are not those asked for now")
+	}
+}
+
+// parseFixed reads operands NAME=VALUE against the space of a study.
+func parseFixed(st *study.Study, args []string) (*study.Template, error) {
+	tpl := new(study.Template)
+	for _, arg := range args {
+		name, text, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return nil, cli.Usagef("%q is not NAME=VALUE", arg)
+		}
+		if slices.ContainsFunc(tpl.Fixed, func(f study.FixedParam) bool { return f.Name == name }) {
+			return nil, cli.Usagef("parameter %q is given twice", name)
+		}
+		v, err := parseParam(st, name, text)
+		if err != nil {
+			return nil, cli.Usagef("parameter %q: %w", name, err)
+		}
+		tpl.Fixed = append(tpl.Fixed, study.FixedParam{Name: name, Value: v})
+	}
+	return tpl, nil
+}

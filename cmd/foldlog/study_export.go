@@ -1,0 +1,210 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/study"
+)
+
+func (a *app) studyExportCmd() *cobra.Command {
+	var format, out string
+	c := &cobra.Command{
+		Use:   "export PATH [--format csv|json] [--out FILE]",
+		Short: "Export the trials of a study as CSV or JSON",
+		Long: `Export the trials of a study. CSV has a row for each trial: number, id, state,
+values_NAME for each objective, params_NAME for each parameter, user_attrs_KEY
+for each user attribute, created, started and ended (UTC), attempt, retry_of,
+and error. JSON has the study and every trial with everything, reports included.
+
+With --out the file is replaced once the export is complete, and left as it was
+otherwise.`,
+		Example: "  foldlog study export search.atj --out trials.csv\n  foldlog study export search.atj --format json | jq '.trials[0]'",
+		Args:    operands("PATH"),
+	}
+	name := studyFlag(c)
+	c.Flags().StringVar(&format, "format", "csv", "`csv` or json")
+	c.Flags().StringVar(&out, "out", "", "write to this `FILE` and not to standard output")
+	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"csv", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		write := exportCSV
+		switch format {
+		case "csv":
+		case "json":
+			write = exportJSON
+		default:
+			return cli.Usagef("--format %q: csv or json", format)
+		}
+		return failed("study export", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+			if out == "" {
+				return cli.Buffered(a.Out(), func(w io.Writer) error { return write(w, snap, st) })
+			}
+			if err := replaceFile(out, func(w io.Writer) error { return write(w, snap, st) }); err != nil {
+				return failed("write", out, err)
+			}
+			a.Notef("exported %s to %s", plural(int64(st.NumTrials()), "trial"), out)
+			return nil
+		}))
+	}
+	return c
+}
+
+// replaceFile writes a file beside path and renames it to path once it is
+// complete and on disk. On an error path is as it was.
+func replaceFile(path string, write func(io.Writer) error) (err error) {
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text())
+	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(temporary)
+		}
+	}()
+	err = cli.Buffered(f, write)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}
+
+// exportedStudy is the output of `foldlog study export --format json`. It is
+// written trial by trial, so that it may be longer than memory.
+type exportedStudy struct {
+	Study  studySummary  `json:"study"`
+	Trials []curvedTrial `json:"trials"` // by number
+}
+
+func exportJSON(w io.Writer, snap *study.Snapshot, st *study.Study) error {
+	head, err := json.Marshal(exportedStudy{Study: summarizeStudy(snap, st), Trials: []curvedTrial{}})
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(head[:len(head)-len("]}")]); err != nil {
+		return err
+	}
+	sep := "\n"
+	for t := range snap.Trials(st.ID, study.TrialFilter{}) {
+		line, err := json.Marshal(viewCurve(snap, st, t))
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "%s%s", sep, line); err != nil {
+			return err
+		}
+		sep = ",\n"
+	}
+	_, err = io.WriteString(w, "\n]}\n")
+	return err
+}
+
+// csvColumns are the columns that depend on the trials.
+type csvColumns struct{ params, attrs []string }
+
+// columnsOf collects the names of all parameters, the declared ones first, and
+// of all attributes.
+func columnsOf(snap *study.Snapshot, st *study.Study) (c csvColumns) {
+	known := map[string]bool{}
+	for _, p := range spaceOf(st) {
+		known[p.Name] = true
+		c.params = append(c.params, p.Name)
+	}
+	attrs := map[string]bool{}
+	for t := range snap.Trials(st.ID, study.TrialFilter{}) {
+		for _, p := range t.Params {
+			if !known[p.Name] {
+				known[p.Name] = true
+				c.params = append(c.params, p.Name)
+			}
+		}
+		for key := range t.Attrs() {
+			if !attrs[key] {
+				attrs[key] = true
+				c.attrs = append(c.attrs, key)
+			}
+		}
+	}
+	slices.Sort(c.attrs)
+	return c
+}
+
+func exportCSV(w io.Writer, snap *study.Snapshot, st *study.Study) error {
+	columns, metrics := columnsOf(snap, st), metricNames(st)
+	out := csv.NewWriter(w)
+	if err := out.Write(columns.titles(metrics)); err != nil {
+		return err
+	}
+	for t := range snap.Trials(st.ID, study.TrialFilter{}) {
+		if err := out.Write(columns.row(snap, t, len(metrics))); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (c csvColumns) titles(metrics []string) []string {
+	titles := []string{"number", "id", "state"}
+	for _, name := range metrics {
+		titles = append(titles, "values_"+name)
+	}
+	for _, name := range c.params {
+		titles = append(titles, "params_"+name)
+	}
+	for _, key := range c.attrs {
+		titles = append(titles, "user_attrs_"+key)
+	}
+	return append(titles, "created", "started", "ended", "attempt", "retry_of", "error")
+}
+
+func (c csvColumns) row(snap *study.Snapshot, t *study.Trial, objectives int) []string {
+	row := []string{strconv.FormatUint(t.Number, 10), strconv.FormatUint(uint64(t.ID), 10), stateName(t.State)}
+	for i := range objectives {
+		cell := ""
+		if i < len(t.Values) {
+			cell = number(t.Values[i]).String()
+		}
+		row = append(row, cell)
+	}
+	for _, name := range c.params {
+		cell := ""
+		if p, ok := t.Param(name); ok {
+			cell = paramText(p)
+		}
+		row = append(row, cell)
+	}
+	for _, key := range c.attrs {
+		attr, _ := t.Attr(key)
+		row = append(row, unquote(attr.Value))
+	}
+	retryOf := ""
+	if parent := parentOf(snap, t); parent != nil {
+		retryOf = strconv.FormatUint(parent.Number, 10)
+	}
+	return append(row, csvTime(t.CreatedMillis), csvTime(t.StartedMillis), csvTime(t.EndedMillis),
+		strconv.FormatUint(t.Attempt, 10), retryOf, t.Error)
+}
+
+// csvTime is a time as ISO 8601 in UTC, "" for 0.
+func csvTime(millis uint64) string {
+	if millis == 0 {
+		return ""
+	}
+	return time.UnixMilli(int64(millis)).UTC().Format("2006-01-02T15:04:05.000Z")
+}

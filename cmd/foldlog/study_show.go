@@ -1,0 +1,339 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/study"
+)
+
+func (a *app) studyShowCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "show PATH [NUMBER] [--all] [--json]",
+		Short: "Show the studies of a journal, who works on what, or one trial",
+		Long: `Show the studies of a journal: what they are about, how many trials are in each
+state, the best ones, who works on which, and what is still to be done after the
+end of managed trials. --all also lists trials that wait or are paused, and the
+attributes.
+
+With NUMBER show one trial: parameters, results, reports, and the trials that it
+repeats with what they reported.`,
+		Example: "  foldlog study show search.atj\n  foldlog study show search.atj 3",
+		Args:    operands("PATH", "[NUMBER]"),
+	}
+	name := studyFlag(c)
+	all := c.Flags().Bool("all", false, "list waiting and paused trials and attributes too")
+	asJSON := jsonFlag(c, "print one JSON object")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 2 {
+			number, err := parseNumber(args[1])
+			if err != nil {
+				return err
+			}
+			return failed("study show", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+				return a.showTrial(snap, st, number, *asJSON)
+			}))
+		}
+		return failed("study show", args[0], a.readStudies(args[0], func(r *study.JournalReader) error {
+			return a.showStudies(r, args[0], *name, *all, *asJSON)
+		}))
+	}
+	return c
+}
+
+// shownJournal is the output of `foldlog study show --json`.
+type shownJournal struct {
+	Path    string       `json:"path"`
+	Format  string       `json:"format"` // the version of the format, as "v6"
+	Studies []shownStudy `json:"studies"`
+}
+
+// shownStudy is a study and what goes on in it.
+type shownStudy struct {
+	studySummary
+	Live    []trialView   `json:"live"`    // running trials; waiting and paused ones too with --all
+	Pending []pendingView `json:"pending"` // what is to be done after the end of trials
+}
+
+// pendingView is an outbox entry that is not done.
+type pendingView struct {
+	Number  uint64   `json:"number"`  // of the trial that ended
+	Epoch   uint64   `json:"epoch"`   // in which it ended
+	Phase   string   `json:"phase"`   // what comes next: sampler, scheduler or effects
+	Effects []string `json:"effects"` // the names of those that are not carried out
+}
+
+func (a *app) showStudies(r *study.JournalReader, path, name string, all, asJSON bool) error {
+	snap := r.Snapshot()
+	shown := shownJournal{Path: path, Format: formatName(r.Header().Format), Studies: []shownStudy{}}
+	if name != "" {
+		st, err := pickStudy(snap, path, name)
+		if err != nil {
+			return err
+		}
+		shown.Studies = append(shown.Studies, showStudy(snap, st, all))
+	} else {
+		for st := range snap.Studies() {
+			shown.Studies = append(shown.Studies, showStudy(snap, st, all))
+		}
+	}
+	if asJSON {
+		return cli.WriteJSON(a.Out(), shown)
+	}
+	return cli.Buffered(a.Out(), func(w io.Writer) error {
+		for i, s := range shown.Studies {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			st, _ := snap.Study(study.StudyID(s.ID)) // it comes from there
+			if err := a.printStudy(w, st, s, all); err != nil {
+				return err
+			}
+		}
+		if len(shown.Studies) == 0 {
+			a.Notef("the journal holds no study")
+		}
+		return nil
+	})
+}
+
+func showStudy(snap *study.Snapshot, st *study.Study, all bool) shownStudy {
+	s := shownStudy{studySummary: summarizeStudy(snap, st), Live: []trialView{}, Pending: []pendingView{}}
+	states := []study.State{study.Running}
+	if all {
+		states = append(states, study.Paused, study.Waiting)
+	}
+	for _, state := range states {
+		for t := range snap.LiveTrials(st.ID, state) {
+			s.Live = append(s.Live, viewTrial(snap, st, t))
+		}
+	}
+	for t, e := range snap.Pending() {
+		if t.Study == st.ID {
+			s.Pending = append(s.Pending, viewPending(t, e))
+		}
+	}
+	return s
+}
+
+func viewPending(t *study.Trial, e *study.OutboxEntry) pendingView {
+	p := pendingView{Number: t.Number, Epoch: e.Key.Epoch, Phase: strings.ToLower(e.Phase.String()), Effects: []string{}}
+	for _, f := range e.Effects {
+		if !f.Done && f.Raw == nil {
+			p.Effects = append(p.Effects, f.Name)
+		}
+	}
+	return p
+}
+
+func (a *app) printStudy(w io.Writer, st *study.Study, s shownStudy, all bool) error {
+	pairs := [][2]string{
+		{"study", fmt.Sprintf("%s (id %d)", s.Name, s.ID)},
+		{"objective", objectives(st)},
+	}
+	for _, p := range s.Space {
+		pairs = append(pairs, [2]string{"parameter", p.String()})
+	}
+	pairs = append(pairs, [2]string{"created", moment(a.Time(), int64(s.CreatedMS))}, [2]string{"trials", trialsText(s)})
+	for _, b := range s.Best {
+		values := make([]float64, len(b.Values))
+		for i, v := range b.Values {
+			values[i] = float64(v)
+		}
+		pairs = append(pairs, [2]string{"best", fmt.Sprintf("trial %d: %s", b.Number, results(st, values))})
+	}
+	if all {
+		for _, key := range slices.Sorted(maps.Keys(s.Attrs)) {
+			pairs = append(pairs, [2]string{"attribute", key + " = " + string(s.Attrs[key])})
+		}
+	}
+	if err := cli.WriteFields(w, pairs...); err != nil {
+		return err
+	}
+	if err := a.printLive(w, s.Live); err != nil {
+		return err
+	}
+	return a.printPending(w, s.Pending)
+}
+
+// trialsText is "5: 1 waiting, 2 complete".
+func trialsText(s shownStudy) string {
+	text := cli.Count(s.Trials)
+	sep := ": "
+	for _, c := range []struct {
+		n    int
+		name string
+	}{
+		{s.States.Waiting, "waiting"}, {s.States.Running, "running"}, {s.States.Paused, "paused"},
+		{s.States.Complete, "complete"}, {s.States.Pruned, "pruned"}, {s.States.Failed, "failed"},
+	} {
+		if c.n > 0 {
+			text += sep + cli.Count(int64(c.n)) + " " + c.name
+			sep = ", "
+		}
+	}
+	return text
+}
+
+func (a *app) printLive(w io.Writer, live []trialView) error {
+	if len(live) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := cli.NewTable(cli.Column{Title: "TRIAL", Align: cli.Right}, cli.Column{Title: "STATE"}, cli.Column{Title: "ATTEMPT"},
+		cli.Column{Title: "OWNER"}, cli.Column{Title: "EPOCH"}, cli.Column{Title: "STARTED"}, cli.Column{Title: "SEEN"}, cli.Column{Title: "LEASE"})
+	t.Bold = a.Color()
+	for _, v := range live {
+		owner, epoch, lease := "", "", ""
+		if v.Worker != nil {
+			owner, epoch = strconv.FormatUint(*v.Worker, 10), strconv.FormatUint(v.Epoch, 10)
+		}
+		if v.GraceMS != nil {
+			lease = leaseText(*v.GraceMS)
+		}
+		t.Row(strconv.FormatUint(v.Number, 10), v.State, attemptOf(v), owner, epoch,
+			a.age(int64(v.StartedMS)), a.age(int64(v.HeartbeatMS)), lease)
+	}
+	return t.Write(w)
+}
+
+func attemptOf(v trialView) string {
+	return attemptText(&study.Trial{Attempt: v.Attempt, MaxAttempts: v.MaxAttempts})
+}
+
+func (a *app) printPending(w io.Writer, pending []pendingView) error {
+	if len(pending) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := cli.NewTable(cli.Column{Title: "ENDED TRIAL", Align: cli.Right}, cli.Column{Title: "NEXT"}, cli.Column{Title: "TO DO"})
+	t.Bold = a.Color()
+	for _, p := range pending {
+		t.Row(strconv.FormatUint(p.Number, 10), p.Phase, strings.Join(p.Effects, ", "))
+	}
+	return t.Write(w)
+}
+
+// shownTrial is the output of `foldlog study show NUMBER --json`.
+type shownTrial struct {
+	Study string `json:"study"`
+	curvedTrial
+	Lineage []curvedTrial `json:"lineage"` // the trials that it repeats, newest first
+}
+
+func (a *app) showTrial(snap *study.Snapshot, st *study.Study, number uint64, asJSON bool) error {
+	t, err := pickTrial(snap, st, number)
+	if err != nil {
+		return err
+	}
+	lineage, err := snap.Lineage(t.ID)
+	if err != nil {
+		return err
+	}
+	shown := shownTrial{Study: st.Config.Name, curvedTrial: viewCurve(snap, st, t), Lineage: []curvedTrial{}}
+	for _, parent := range lineage[1:] {
+		if parent.Study == st.ID {
+			shown.Lineage = append(shown.Lineage, viewCurve(snap, st, parent))
+		}
+	}
+	if asJSON {
+		return cli.WriteJSON(a.Out(), shown)
+	}
+	return cli.Buffered(a.Out(), func(w io.Writer) error { return a.printTrial(w, st, t, shown) })
+}
+
+func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTrial) error {
+	pairs := [][2]string{
+		{"trial", strconv.FormatUint(t.Number, 10)},
+		{"id", strconv.FormatUint(uint64(t.ID), 10)},
+		{"state", s.State},
+		{"result", results(st, t.Values)},
+		{"error", t.Error},
+		{"attempt", attemptText(t)},
+	}
+	if s.Worker != nil {
+		pairs = append(pairs, [2]string{"owner", fmt.Sprintf("worker %d at epoch %d", *s.Worker, s.Epoch)})
+	}
+	if s.GraceMS != nil {
+		pairs = append(pairs, [2]string{"lease", leaseText(*s.GraceMS)})
+	}
+	pairs = append(pairs,
+		[2]string{"created", moment(a.Time(), int64(t.CreatedMillis))}, [2]string{"started", moment(a.Time(), int64(t.StartedMillis))},
+		[2]string{"ended", moment(a.Time(), int64(t.EndedMillis))}, [2]string{"seen", moment(a.Time(), int64(t.HeartbeatMillis))})
+	if len(t.Params) == 0 {
+		pairs = append(pairs, fixedFields(s.Fixed)...)
+	}
+	pairs = append(pairs, paramFields(t.Params)...)
+	for key, attr := range t.Attrs() {
+		pairs = append(pairs, [2]string{"attribute", key + " = " + string(attr.Value)})
+	}
+	for _, p := range s.Lineage {
+		pairs = append(pairs, [2]string{"repeats", repeatText(p)})
+	}
+	if err := cli.WriteFields(w, pairs...); err != nil {
+		return err
+	}
+	return a.printCurves(w, st, s)
+}
+
+func fixedFields(params paramValues) (pairs [][2]string) {
+	for _, p := range params {
+		pairs = append(pairs, [2]string{"fixed " + p.Name, paramText(p)})
+	}
+	return pairs
+}
+
+func repeatText(p curvedTrial) string {
+	s := fmt.Sprintf("trial %d, attempt %d, %s", p.Number, p.Attempt, p.State)
+	if p.Error != "" {
+		s += ": " + p.Error
+	}
+	return s
+}
+
+// printCurves shows the reports of the trial and of those that it repeats.
+func (a *app) printCurves(w io.Writer, st *study.Study, s shownTrial) error {
+	columns := []cli.Column{{Title: "TRIAL", Align: cli.Right}, {Title: "STEP", Align: cli.Right}}
+	for _, name := range metricNames(st) {
+		columns = append(columns, cli.Column{Title: strings.ToUpper(name), Align: cli.Right})
+	}
+	t := cli.NewTable(columns...)
+	t.Bold = a.Color()
+	for _, trial := range append(slices.Clone(s.Lineage), s.curvedTrial) {
+		for _, r := range trial.Curve {
+			row := []string{strconv.FormatUint(trial.Number, 10), strconv.FormatUint(r.Step, 10)}
+			for _, v := range r.Values {
+				row = append(row, v.String())
+			}
+			t.Row(row...)
+		}
+	}
+	if t.Len() == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return t.Write(w)
+}
+
+// span is how long a trial took, or has been running; "" if it never started.
+func span(t *study.Trial, now time.Time) string {
+	end := t.EndedMillis
+	switch {
+	case t.StartedMillis == 0:
+		return ""
+	case end == 0:
+		end = uint64(now.UnixMilli())
+	}
+	if end < t.StartedMillis {
+		return "" // the clocks of two writers differ
+	}
+	return cli.Duration(time.Duration(end-t.StartedMillis) * time.Millisecond)
+}

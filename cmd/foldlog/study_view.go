@@ -1,0 +1,362 @@
+package main
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/study"
+)
+
+// The structs here are the --json contract of the study commands, described in
+// docs/json.md: fields are added and never renamed or removed. Times are Unix
+// milliseconds by the clock of whoever wrote, 0 if it has not happened. Lists
+// and objects are never null.
+
+// number is a float whose NaN and infinities are the strings "NaN",
+// "Infinity" and "-Infinity" in JSON.
+type number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n number) MarshalJSON() ([]byte, error) { return serde.AppendFloat(nil, float64(n)), nil }
+
+// String is the number as people and CSV readers get it.
+func (n number) String() string { return unquote(serde.AppendFloat(nil, float64(n))) }
+
+func numbers(values []float64) []number {
+	list := make([]number, len(values))
+	for i, v := range values {
+		list[i] = number(v)
+	}
+	return list
+}
+
+// paramValues is an object of parameter values in the order of the parameters:
+// numbers, truth values, and what a choice stands for.
+type paramValues []study.Param
+
+// MarshalJSON implements json.Marshaler.
+func (ps paramValues) MarshalJSON() ([]byte, error) {
+	b := []byte("{")
+	for i, p := range ps {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(serde.AppendString(b, p.Name), ':')
+		b = p.Value.AppendJSON(b, p.Dist)
+	}
+	return append(b, '}'), nil
+}
+
+// fixedParams are the values given in advance, with their distributions where
+// the study declares them.
+func fixedParams(st *study.Study, t *study.Trial) paramValues {
+	if t.Template == nil {
+		return paramValues{}
+	}
+	ps := make(paramValues, len(t.Template.Fixed))
+	for i, f := range t.Template.Fixed {
+		ps[i] = study.Param{Name: f.Name, Value: f.Value, Dist: declared(st, f.Name)}
+	}
+	return ps
+}
+
+// declared is the distribution that the study declares for a parameter, nil
+// without.
+func declared(st *study.Study, name string) study.Distribution {
+	if st.Config.Space == nil {
+		return nil
+	}
+	for _, p := range st.Config.Space.Params {
+		if p.Name == name {
+			return p.Dist
+		}
+	}
+	return nil
+}
+
+// attrValues is an object of user attributes.
+type attrValues map[string]json.RawMessage
+
+// paramText is a parameter's value as people and CSV readers get it: a text
+// without its quotes, anything else as JSON.
+func paramText(p study.Param) string { return unquote(p.Value.AppendJSON(nil, p.Dist)) }
+
+func unquote(raw []byte) string {
+	if len(raw) > 0 && raw[0] == '"' {
+		if s := serde.NewScanner(raw); true {
+			if text := s.String(); s.End() == nil {
+				return text
+			}
+		}
+	}
+	return string(raw)
+}
+
+// trialView is one trial in JSON.
+type trialView struct {
+	Number      uint64      `json:"number"` // within its study, from 0
+	ID          uint64      `json:"id"`     // within its journal, from 0
+	State       string      `json:"state"`  // waiting, running, paused, complete, pruned or failed
+	Values      []number    `json:"values"` // final, one per objective; empty without
+	Params      paramValues `json:"params"`
+	Fixed       paramValues `json:"fixed"`        // given in advance
+	Managed     bool        `json:"managed"`      // driven by lifecycle operations
+	Worker      *uint64     `json:"worker"`       // who claimed it last, null if nobody
+	Epoch       uint64      `json:"epoch"`        // how often it was claimed
+	GraceMS     *int64      `json:"grace_ms"`     // the lease that its claim stated, null if none
+	Attempt     uint64      `json:"attempt"`      // from 1
+	MaxAttempts uint64      `json:"max_attempts"` // 0 without a cap
+	RetryOf     *uint64     `json:"retry_of"`     // the number of the trial that it repeats, null if none
+	CreatedMS   uint64      `json:"created_ms"`
+	StartedMS   uint64      `json:"started_ms"` // the last start
+	EndedMS     uint64      `json:"ended_ms"`
+	HeartbeatMS uint64      `json:"heartbeat_ms"` // the owner's last sign of life
+	Error       string      `json:"error"`        // why it failed
+	Reports     int64       `json:"reports"`      // how many intermediate values there are
+	Attrs       attrValues  `json:"attrs"`        // user attributes
+}
+
+// viewTrial is a trial in JSON.
+func viewTrial(snap *study.Snapshot, st *study.Study, t *study.Trial) trialView {
+	v := trialView{
+		Number: t.Number, ID: uint64(t.ID), State: stateName(t.State), Values: numbers(t.Values),
+		Params: paramValues(t.Params), Fixed: fixedParams(st, t), Managed: t.Managed,
+		Epoch: t.Epoch, GraceMS: graceMillis(t), Attempt: t.Attempt, MaxAttempts: t.MaxAttempts,
+		CreatedMS: t.CreatedMillis, StartedMS: t.StartedMillis, EndedMS: t.EndedMillis, HeartbeatMS: t.HeartbeatMillis,
+		Error: t.Error, Reports: int64(t.NumReports()), Attrs: attrValues{},
+	}
+	if t.Epoch > 0 {
+		owner := t.Owner
+		v.Worker = &owner
+	}
+	if parent := parentOf(snap, t); parent != nil {
+		v.RetryOf = &parent.Number
+	}
+	for key, attr := range t.Attrs() {
+		v.Attrs[key] = attr.Value
+	}
+	return v
+}
+
+// parentOf is the trial of the same study that t repeats, nil without.
+func parentOf(snap *study.Snapshot, t *study.Trial) *study.Trial {
+	id, ok := t.Parent()
+	if !ok {
+		return nil
+	}
+	parent, err := snap.Trial(id)
+	if err != nil || parent.Study != t.Study {
+		return nil
+	}
+	return parent
+}
+
+// curvedTrial is a trial with everything that was reported.
+type curvedTrial struct {
+	trialView
+	Curve []reportView `json:"curve"` // in the order written; a step may come again, the last one counts
+}
+
+// reportView is one report of intermediate values.
+type reportView struct {
+	Step   uint64   `json:"step"`
+	Values []number `json:"values"`
+}
+
+func viewCurve(snap *study.Snapshot, st *study.Study, t *study.Trial) curvedTrial {
+	v := curvedTrial{trialView: viewTrial(snap, st, t), Curve: make([]reportView, 0, t.NumReports())}
+	for step, values := range t.Reports() {
+		v.Curve = append(v.Curve, reportView{step, numbers(values)})
+	}
+	return v
+}
+
+// studySummary is one study in JSON.
+type studySummary struct {
+	Name       string       `json:"name"`
+	ID         uint64       `json:"id"`         // within its journal, from 0
+	Directions []string     `json:"directions"` // minimize or maximize, one per objective
+	Metrics    []string     `json:"metrics"`    // the names of the objectives
+	Seed       *string      `json:"seed"`       // all 64 bits in decimal, null if there is none
+	Unit       string       `json:"unit"`       // what steps count, "" if it is not said
+	Space      []paramSpace `json:"space"`      // the declared parameters
+	CreatedMS  uint64       `json:"created_ms"`
+	Trials     int64        `json:"trials"`
+	States     stateCounts  `json:"states"` // how many trials are in each
+	Best       []bestTrial  `json:"best"`   // the best trial, or the Pareto front
+	Attrs      attrValues   `json:"attrs"`  // user attributes
+}
+
+// stateCounts is the number of trials in every state.
+type stateCounts struct {
+	Waiting  int `json:"waiting"`
+	Running  int `json:"running"`
+	Paused   int `json:"paused"`
+	Complete int `json:"complete"`
+	Pruned   int `json:"pruned"`
+	Failed   int `json:"failed"`
+}
+
+// bestTrial names a trial and its values.
+type bestTrial struct {
+	Number uint64   `json:"number"`
+	Values []number `json:"values"`
+}
+
+// paramSpace is one declared parameter.
+type paramSpace struct {
+	Name    string            `json:"name"`
+	Type    string            `json:"type"`    // float, int, categorical or bool; other if it is unknown
+	Low     json.RawMessage   `json:"low"`     // number, null if there is none
+	High    json.RawMessage   `json:"high"`    // number, null if there is none
+	Log     bool              `json:"log"`     // drawn in the logarithm
+	Step    json.RawMessage   `json:"step"`    // number, null without a grid
+	Choices []json.RawMessage `json:"choices"` // of a categorical parameter
+}
+
+// studySummaries describes every study of a journal.
+func studySummaries(snap *study.Snapshot) []studySummary {
+	list := []studySummary{}
+	for st := range snap.Studies() {
+		list = append(list, summarizeStudy(snap, st))
+	}
+	return list
+}
+
+func summarizeStudy(snap *study.Snapshot, st *study.Study) studySummary {
+	c := st.Counts()
+	s := studySummary{
+		Name: st.Config.Name, ID: uint64(st.ID), Directions: directionNames(st), Metrics: metricNames(st),
+		Unit: st.Config.ResourceUnit, Space: spaceOf(st), CreatedMS: st.CreatedMillis, Trials: int64(st.NumTrials()),
+		States: stateCounts{c[study.Waiting], c[study.Running], c[study.Paused], c[study.Complete], c[study.Pruned], c[study.Failed]},
+		Best:   []bestTrial{}, Attrs: attrValues{},
+	}
+	if st.Config.Seed != nil {
+		seed := strconv.FormatUint(*st.Config.Seed, 10)
+		s.Seed = &seed
+	}
+	best, _ := snap.Best(st.ID) // the study is of this snapshot
+	for _, t := range best {
+		s.Best = append(s.Best, bestTrial{t.Number, numbers(t.Values)})
+	}
+	for key, attr := range st.Attrs() {
+		if !strings.HasPrefix(key, systemPrefix) {
+			s.Attrs[key] = attr.Value
+		}
+	}
+	return s
+}
+
+// systemPrefix begins the keys of attributes that are Foldlog's own.
+const systemPrefix = "foldlog:"
+
+func stateName(s study.State) string { return strings.ToLower(s.String()) }
+
+func directionNames(st *study.Study) []string {
+	names := []string{}
+	for _, d := range st.Config.Directions {
+		names = append(names, strings.ToLower(d.String()))
+	}
+	return names
+}
+
+// metricNames are the names of the objectives: the study's own, else "value",
+// or "value_0", "value_1" and so on if there are several.
+func metricNames(st *study.Study) []string {
+	n := len(st.Config.Directions)
+	switch {
+	case len(st.Config.MetricNames) == n && n > 0:
+		return st.Config.MetricNames
+	case n == 1:
+		return []string{"value"}
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = "value_" + strconv.Itoa(i)
+	}
+	return names
+}
+
+// objectives spells what a study is about: "minimize loss, maximize reward".
+func objectives(st *study.Study) string {
+	parts := directionNames(st)
+	for i, name := range metricNames(st) {
+		parts[i] += " " + name
+	}
+	return strings.Join(parts, ", ")
+}
+
+func spaceOf(st *study.Study) []paramSpace {
+	list := []paramSpace{}
+	if st.Config.Space == nil {
+		return list
+	}
+	for _, p := range st.Config.Space.Params {
+		list = append(list, viewParam(p))
+	}
+	return list
+}
+
+func viewParam(p study.SpaceParam) paramSpace {
+	v := paramSpace{Name: p.Name, Type: "other", Choices: []json.RawMessage{}}
+	switch d := p.Dist.(type) {
+	case study.FloatDist:
+		v.Type, v.Log = "float", d.Log
+		v.Low, v.High = serde.AppendFloat(nil, d.Low), serde.AppendFloat(nil, d.High)
+		if d.Step != 0 {
+			v.Step = serde.AppendFloat(nil, d.Step)
+		}
+	case study.IntDist:
+		v.Type, v.Log = "int", d.Log
+		v.Low, v.High = strconv.AppendInt(nil, d.Low, 10), strconv.AppendInt(nil, d.High, 10)
+		if d.Step != 0 {
+			v.Step = strconv.AppendInt(nil, d.Step, 10)
+		}
+	case study.BoolDist:
+		v.Type = "bool"
+	case *study.CatDist:
+		v.Type = "categorical"
+		for _, c := range d.Choices {
+			v.Choices = append(v.Choices, json.RawMessage(c.Value.JSON))
+		}
+	}
+	return v
+}
+
+// String is a declared parameter as people read it.
+func (p paramSpace) String() string {
+	s := p.Name + ": " + p.Type
+	switch p.Type {
+	case "float", "int":
+		s += " from " + string(p.Low) + " to " + string(p.High)
+	case "categorical":
+		texts := make([]string, len(p.Choices))
+		for i, c := range p.Choices {
+			texts[i] = unquote(c)
+		}
+		s += ", one of " + strings.Join(texts, ", ")
+	}
+	if p.Log {
+		s += ", logarithmic"
+	}
+	if step := string(p.Step); step != "" && step != "1" {
+		s += ", step " + step
+	}
+	return s
+}
+
+// results spells values with the names of their objectives: "loss 0.42, reward
+// 0.58".
+func results(st *study.Study, values []float64) string {
+	names := metricNames(st)
+	parts := make([]string, len(values))
+	for i, v := range values {
+		parts[i] = number(v).String()
+		if i < len(names) {
+			parts[i] = names[i] + " " + parts[i]
+		}
+	}
+	return strings.Join(parts, ", ")
+}
