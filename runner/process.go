@@ -16,7 +16,7 @@ import (
 )
 
 // A worker process and its supervisor speak JSON lines: the order to work on the
-// worker's standard input, then "drain"; events and at the end a report on its
+// worker's standard input, then "drain"; events and at the end a farewell on its
 // standard output. The end of its input means that the supervisor is gone, or
 // wants it to stop at once: the worker stops its command and gives the trial
 // back.
@@ -31,10 +31,10 @@ type order struct {
 
 // message is a line that a worker process writes.
 type message struct {
-	Worker uint64  `json:"worker,omitempty"`
-	Event  *Event  `json:"event,omitempty"`
-	Report *Report `json:"report,omitempty"`
-	Error  string  `json:"error,omitempty"`
+	Worker uint64 `json:"worker,omitempty"`
+	Event  *Event `json:"event,omitempty"`
+	Ended  bool   `json:"ended,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 const drainLine = "drain"
@@ -56,8 +56,8 @@ func RunProcess(in io.Reader, out io.Writer) error {
 	defer stop()
 	drain := make(chan struct{})
 	go listen(lines, drain, stop)
-	report, err := workOn(ctx, drain, &o, w)
-	m := message{Report: &report}
+	err := workOn(ctx, drain, &o, w)
+	m := message{Ended: true}
 	if err != nil {
 		m.Error = err.Error()
 	}
@@ -87,10 +87,10 @@ func (m *messenger) send(msg message) error {
 	return m.enc.Encode(msg)
 }
 
-func workOn(ctx context.Context, drain <-chan struct{}, o *order, w *messenger) (Report, error) {
+func workOn(ctx context.Context, drain <-chan struct{}, o *order, w *messenger) error {
 	space, err := decodeSpace(o.Space)
 	if err != nil {
-		return Report{}, err
+		return err
 	}
 	o.Config.Space = space
 	tell := func(e Event) { w.send(message{Event: &e}) }
@@ -102,11 +102,11 @@ func workOn(ctx context.Context, drain <-chan struct{}, o *order, w *messenger) 
 		},
 	})
 	if err != nil {
-		return Report{}, err
+		return err
 	}
 	w.send(message{Worker: st.Worker()})
-	report, err := Work(ctx, drain, st, o.Config, tell)
-	return report, errors.Join(err, st.Close())
+	_, err = Work(ctx, drain, st, o.Config, tell)
+	return errors.Join(err, st.Close())
 }
 
 // Supervisor starts worker processes.
@@ -161,7 +161,7 @@ func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, er
 	return sum, s.judge(errs)
 }
 
-// KilledError says that a worker process ended without a report.
+// KilledError says that a worker process ended without a farewell.
 type KilledError struct {
 	// Process counts the workers from 0.
 	Process int
@@ -225,7 +225,7 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 		}
 		<-ctx.Done()
 	}()
-	report, told, readErr := s.read(out, i, cmd.Process.Pid, one)
+	report, told, readErr := s.listen(out, i, cmd.Process.Pid, one)
 	waitErr := cmd.Wait()
 	switch {
 	case told != "":
@@ -236,8 +236,9 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 	return report, nil
 }
 
-// read takes a worker's messages until it ends.
-func (s *Supervisor) read(out io.Reader, i, pid int, one *sync.Mutex) (report Report, told string, err error) {
+// listen takes a worker's messages until it ends. The report is counted from
+// the events, so that a worker that is killed leaves one too.
+func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report Report, told string, err error) {
 	ended := false
 	dec := json.NewDecoder(out)
 	for {
@@ -250,10 +251,13 @@ func (s *Supervisor) read(out io.Reader, i, pid int, one *sync.Mutex) (report Re
 		}
 		one.Lock()
 		switch {
-		case m.Report != nil:
-			report, told, ended = *m.Report, m.Error, true
-		case m.Event != nil && s.OnEvent != nil:
-			s.OnEvent(i, *m.Event)
+		case m.Ended:
+			told, ended = m.Error, true
+		case m.Event != nil:
+			report.count(m.Event)
+			if s.OnEvent != nil {
+				s.OnEvent(i, *m.Event)
+			}
 		case m.Worker != 0 && s.OnStart != nil:
 			s.OnStart(i, pid, m.Worker)
 		}

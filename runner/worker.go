@@ -163,7 +163,7 @@ func (w *worker) deliver(ctx context.Context) error {
 		text := ""
 		if parent, ok := t.Parent(); ok {
 			if source, err := w.st.Snapshot().Trial(parent); err == nil {
-				text = fmt.Sprintf("again as trial %d", source.Number)
+				text = fmt.Sprintf("repeats trial %d", source.Number)
 			}
 		}
 		w.event(Event{Kind: Retried, Trial: id, Number: t.Number, Attempt: t.Attempt, Text: text})
