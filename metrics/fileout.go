@@ -5,8 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/foldlog/foldlog/internal/fsx"
 )
 
 // appendFile is the part of os.File that a jsonl target needs.
@@ -36,6 +39,8 @@ type writerOutput struct {
 	w      io.Writer
 	file   appendFile // nil for a pipe
 	path   string
+	synced bool // file is a regular one, which is made durable
+	named  bool // its name is durable
 	onEnd  func()
 
 	stop chan struct{} // closed at the deadline: no more tries
@@ -61,6 +66,8 @@ func newFileOutput(t Target, opts EmitterOptions) (*writerOutput, error) {
 	}
 	o := newWriterOutput(t, opts, file)
 	o.file, o.path = file, t.Path
+	info, err := file.Stat()
+	o.synced = err == nil && info.Mode().IsRegular()
 	go o.loop()
 	return o, nil
 }
@@ -144,10 +151,22 @@ func (o *writerOutput) write(c *chunk) {
 		}
 	}
 	o.count(c, pos)
-	if c.sync && o.file != nil && !o.dead {
-		if err := o.file.Sync(); err != nil {
-			o.fail("sync", err)
-		}
+	if c.sync && o.synced && !o.dead {
+		o.sync()
+	}
+}
+
+// sync makes the file durable and, the first time, its name.
+func (o *writerOutput) sync() {
+	if err := o.file.Sync(); err != nil {
+		o.fail("sync", err)
+	}
+	if o.named {
+		return
+	}
+	o.named = true
+	if err := fsx.OS.SyncDir(filepath.Dir(o.path)); err != nil && !fsx.IsUnsupported(err) {
+		o.fail("sync", err)
 	}
 }
 
@@ -246,7 +265,8 @@ func (o *writerOutput) close(deadline time.Time) TargetReport {
 }
 
 func (o *writerOutput) closeFile() {
-	if o.dead {
+	if o.dead || !o.synced {
+		// What is lost has been counted.
 		o.file.Close()
 		return
 	}

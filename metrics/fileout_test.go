@@ -206,6 +206,25 @@ func TestTargetThatCannotBeOpenedIsATypedErrorAtOnce(t *testing.T) {
 	}
 }
 
+func TestDeviceThatIsAlwaysFullIsCounted(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		return // not every system has one
+	}
+	report := runMetrics(t, Options{Slug: "r", EmitterOptions: EmitterOptions{
+		Targets: []Target{{Kind: TargetJSONL, Path: full}}, CloseTimeout: 10 * time.Millisecond}}, 10)
+	if report.Dropped != 12 || !errors.Is(report.Err, ErrDiskFull) {
+		t.Errorf("report: %+v", report)
+	}
+}
+
+func TestNamedPipeOrDeviceNeedsNoSync(t *testing.T) {
+	report := runMetrics(t, Options{Slug: "r", EmitterOptions: EmitterOptions{Targets: []Target{{Kind: TargetJSONL, Path: os.DevNull}}}}, 10)
+	if report.Sent != 12 || report.Err != nil {
+		t.Errorf("report: %+v", report)
+	}
+}
+
 func TestPipeThatItsReaderClosedIsCounted(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

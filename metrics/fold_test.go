@@ -140,6 +140,11 @@ func TestCurveJoinsSeriesInStreamOrderAndFilters(t *testing.T) {
 			t.Errorf("%v: %s", where, got)
 		}
 	}
+	for want, series := range map[string][]int{"1 3 4": {0, 2}, "2": {1}, "": {}} {
+		if got := stepsOf(c.Read(Query{Series: series})); got != want {
+			t.Errorf("series %v: %s", series, got)
+		}
+	}
 	if got := stepsOf(c.Read(Query{Ranged: true, From: 2, To: 3})); got != "2 3" {
 		t.Errorf("by step: %s", got)
 	}

@@ -1,6 +1,9 @@
 package metrics
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Axis is what a range is measured along.
 type Axis uint8
@@ -15,6 +18,9 @@ const (
 type Query struct {
 	// Where is what the metadata must have, by [Metadata.Matches].
 	Where map[string]string
+	// Series limits the points to those of some of [Curve.Series], by index;
+	// nil is all.
+	Series []int
 	// Ranged limits the points to those with From <= step (or time) <= To.
 	Ranged   bool
 	Axis     Axis
@@ -77,7 +83,7 @@ type picked struct {
 }
 
 func (c *Curve) pick(q Query) []picked {
-	want := c.wanted(q.Where)
+	want := c.wanted(q)
 	cut := c.cuts(want)
 	out := make([]picked, 0, len(c.points))
 	for i := range c.points {
@@ -103,13 +109,13 @@ func (q *Query) within(p *point) bool {
 }
 
 // wanted tells which series match, nil if all do.
-func (c *Curve) wanted(where map[string]string) []bool {
-	if len(where) == 0 {
+func (c *Curve) wanted(q Query) []bool {
+	if len(q.Where) == 0 && q.Series == nil {
 		return nil
 	}
 	want := make([]bool, len(c.Series))
 	for i, s := range c.Series {
-		want[i] = s.Metadata.Matches(where)
+		want[i] = (q.Series == nil || slices.Contains(q.Series, i)) && s.Metadata.Matches(q.Where)
 	}
 	return want
 }
