@@ -78,6 +78,7 @@ func (w *worker) run(ctx context.Context, drain <-chan struct{}) error {
 			if err := w.trial(ctx, t, fence); err != nil {
 				return fmt.Errorf("trial %d: %w", t.Number, err)
 			}
+			w.trouble(ctx, w.deliver(ctx))
 			continue
 		}
 		if w.nothingLeft() {
@@ -147,6 +148,11 @@ func (w *worker) settle(ctx context.Context, sweeper *study.Sweeper) {
 	if err == nil {
 		err = w.deliver(ctx)
 	}
+	w.trouble(ctx, err)
+}
+
+// trouble tells of an error that the next round may not meet again.
+func (w *worker) trouble(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		w.event(Event{Kind: Trouble, Text: err.Error()})
 	}

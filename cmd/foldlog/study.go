@@ -41,6 +41,8 @@ func (a *app) studyCmd() *cobra.Command {
 		a.studyAttrCmd(),
 		a.studyEnqueueCmd(),
 		a.studyRetryCmd(),
+		a.studyRunCmd(),
+		a.studyWorkerCmd(),
 		a.studyShowCmd(),
 		a.studyTrialsCmd(),
 		a.studyBestCmd(),

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
-	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/sampler"
 )
@@ -135,10 +134,13 @@ func claimNext(tx *study.Tx, id study.StudyID, o askOptions) (study.TrialID, err
 	if err != nil {
 		return 0, err
 	}
-	_, err = tx.LifecycleClaim(t.ID, study.Claim{
-		From: study.Waiting, Worker: tx.Worker(), HeartbeatMillis: tx.AtMillis(), Params: params, State: leaseBlob(o.lease),
+	fence, err := tx.LifecycleClaim(t.ID, study.Claim{
+		From: study.Waiting, Worker: tx.Worker(), HeartbeatMillis: tx.AtMillis(), Params: params,
 	})
-	return t.ID, err
+	if err != nil {
+		return 0, err
+	}
+	return t.ID, tx.SetLease(fence, o.lease)
 }
 
 // firstWaiting is the trial of one kind that has waited longest, nil if none
@@ -173,36 +175,13 @@ func suggest(tx *study.Tx, t *study.Trial) ([]study.Param, error) {
 	return params, nil
 }
 
-// leaseKind is the kind of the state blob that a claim under a lease brings. It
-// is {"kind":"foldlog.lease","version":1,"data":{"grace_millis":N}}.
-const leaseKind = "foldlog.lease"
-
-func leaseBlob(grace time.Duration) *study.Blob {
-	data := strconv.AppendInt([]byte(`{"grace_millis":`), graceOf(grace), 10)
-	return &study.Blob{Kind: leaseKind, Version: 1, Data: append(data, '}')}
-}
-
-// graceOf rounds up to milliseconds.
-func graceOf(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
-
-// graceMillis is the lease that the claim of a trial stated, nil if none.
+// graceMillis is the lease that the owner of a trial asked for, nil without.
 func graceMillis(t *study.Trial) *int64 {
-	if t.Blob == nil || t.Blob.Kind != leaseKind || t.Blob.Version != 1 {
+	millis := t.Lease().Milliseconds()
+	if millis == 0 {
 		return nil
 	}
-	s := serde.NewScanner(t.Blob.Data)
-	var grace int64 = -1
-	for s.Object(); s.NextKey(); {
-		if string(s.Key()) == "grace_millis" {
-			grace = s.Int64()
-		} else {
-			s.Skip()
-		}
-	}
-	if s.End() != nil || grace < 0 {
-		return nil
-	}
-	return &grace
+	return &millis
 }
 
 // noteLeft says that trials of the other kind wait.

@@ -233,10 +233,6 @@ func (a *app) failOne(ctx context.Context, j *study.Journal, st *study.Study, se
 	if err != nil || t.Study != st.ID {
 		return err
 	}
-	if grace := graceMillis(t); grace != nil && uint64(*grace) > seen.ElapsedMillis {
-		a.Notef("trial %d is left alone: its lease is %s", t.Number, leaseText(*grace))
-		return nil
-	}
 	reason := fmt.Sprintf("stale: worker %d at epoch %d was silent for %v", seen.Owner, seen.Epoch,
 		time.Duration(seen.ElapsedMillis)*time.Millisecond)
 	err = j.Update(ctx, func(tx *study.Tx) error { return tx.LifecycleFailStale(seen, reason, o.policy(t)) })

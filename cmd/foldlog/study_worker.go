@@ -1,0 +1,22 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/runner"
+)
+
+// workerCommand is the hidden command by which study run starts its workers.
+const workerCommand = "worker"
+
+func (a *app) studyWorkerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    workerCommand,
+		Short:  "Be a worker process of study run",
+		Hidden: true,
+		Args:   operands(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runner.RunProcess(a.Stdin, a.Out())
+		},
+	}
+}
