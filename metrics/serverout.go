@@ -86,11 +86,28 @@ func (o *serverOutput) loop() {
 		default:
 			o.note(err)
 			o.retries++
-			if !sleep(o.ctx, max(backoff, retryIn(err))) {
+			if !last && o.pause(max(backoff, retryIn(err))) {
+				backoff = firstBackoff
+				continue
+			}
+			if last && !sleep(o.ctx, max(backoff, retryIn(err))) {
 				return
 			}
 			backoff = min(2*backoff, lastBackoff)
 		}
+	}
+}
+
+// pause waits, and is true if the end of the run cut it short: what is left of
+// the time is for trying.
+func (o *serverOutput) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-o.closing:
+		return true
+	case <-timer.C:
+		return false
 	}
 }
 
