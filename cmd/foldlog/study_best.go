@@ -66,7 +66,7 @@ func bestTrials(snap *study.Snapshot, st *study.Study, top int) (best []*study.T
 		return nil, err
 	}
 	if len(best) == 0 {
-		return nil, cli.WithHint(fmt.Errorf("best trial: %w: none is complete with a value that is not NaN", study.ErrNotFound),
+		return nil, cli.WithHint(fmt.Errorf("best trial %w: no trial is complete with values that are not NaN", study.ErrNotFound),
 			"foldlog study trials lists them all")
 	}
 	return best, nil

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -92,7 +92,7 @@ type exportedStudy struct {
 }
 
 func exportJSON(w io.Writer, snap *study.Snapshot, st *study.Study) error {
-	head, err := json.Marshal(exportedStudy{Study: summarizeStudy(snap, st), Trials: []curvedTrial{}})
+	head, err := compactJSON(exportedStudy{Study: summarizeStudy(snap, st), Trials: []curvedTrial{}})
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func exportJSON(w io.Writer, snap *study.Snapshot, st *study.Study) error {
 	}
 	sep := "\n"
 	for t := range snap.Trials(st.ID, study.TrialFilter{}) {
-		line, err := json.Marshal(viewCurve(snap, st, t))
+		line, err := compactJSON(viewCurve(snap, st, t))
 		if err != nil {
 			return err
 		}
@@ -112,6 +112,12 @@ func exportJSON(w io.Writer, snap *study.Snapshot, st *study.Study) error {
 	}
 	_, err = io.WriteString(w, "\n]}\n")
 	return err
+}
+
+func compactJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	err := cli.WriteJSONLine(&b, v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // csvColumns are the columns that depend on the trials.
