@@ -2,7 +2,6 @@ package study_test
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -142,49 +141,4 @@ func TestNumbersOfManyParallelCreatesAreDense(t *testing.T) {
 			t.Fatalf("number %d was given %d times", n, got)
 		}
 	}
-}
-
-// BenchmarkOpenJournal opens a journal of 200,000 operations, 100 in an extent.
-func BenchmarkOpenJournal(b *testing.B) {
-	ctx := context.Background()
-	path := filepath.Join(b.TempDir(), "s.atj")
-	s, err := study.CreateJournal(ctx, path, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	const trials, batch = 20_000, 10
-	id, _, err := study.OpenOrCreate(ctx, s, study.Config{Name: "a", Directions: []study.Direction{study.Minimize}})
-	for i := 0; i < trials && err == nil; i += batch {
-		err = s.Update(ctx, func(tx *study.Tx) error { return fill(tx, id, batch) })
-	}
-	if err := errors.Join(err, s.Close()); err != nil {
-		b.Fatal(err)
-	}
-	ops := uint64(0)
-	for b.Loop() {
-		r, err := study.OpenJournalReader(path, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		ops = r.Snapshot().Seq()
-		r.Close()
-	}
-	b.ReportMetric(float64(ops)*float64(b.N)/b.Elapsed().Seconds(), "operations/s")
-}
-
-// fill runs n whole trials of ten operations.
-func fill(tx *study.Tx, id study.StudyID, n int) error {
-	for range n {
-		ref, err := tx.CreateTrial(id, nil)
-		err = errors.Join(err, tx.Transition(ref.ID, study.Waiting, study.Running),
-			tx.ParamsBatch(ref.ID, []study.Param{{Name: "lr", Dist: study.FloatDist{Low: 1e-5, High: 0.1, Log: true}, Value: study.F64(0.01)}}))
-		for step := range uint64(5) {
-			err = errors.Join(err, tx.Report(ref.ID, step, 1/float64(step+1)))
-		}
-		err = errors.Join(err, tx.SetValues(ref.ID, 0.5), tx.Transition(ref.ID, study.Running, study.Complete))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
