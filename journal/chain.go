@@ -29,13 +29,9 @@ var errRewound = errors.New("history was rewound")
 // readExtentHeader reads and checks the metadata line of a published extent.
 // seq is its last operation, for messages.
 func (p *filePool) readExtentHeader(ptr *Pointer, seq uint64) (extentHeader, int32, error) {
-	number := p.number(ptr.File)
+	f := p.files[p.number(ptr.File)]
 	fail := func(err error) (extentHeader, int32, error) {
 		return extentHeader{}, 0, p.l.extentError(ptr, seq, err)
-	}
-	f, err := p.file(number)
-	if err != nil {
-		return fail(err)
 	}
 	if err := f.holds(ptr.Offset, ptr.Len); err != nil {
 		return fail(err)
@@ -48,9 +44,11 @@ func (p *filePool) readExtentHeader(ptr *Pointer, seq uint64) (extentHeader, int
 	if end < 0 {
 		return fail(errors.New("the extent's metadata line does not end within 2048 bytes"))
 	}
-	e, err := decodeExtentHeader(b[:end])
-	if err != nil {
-		return fail(err)
+	e, ok := quickExtentHeader(b[:end], p)
+	if !ok {
+		if e, err = decodeExtentHeader(b[:end]); err != nil {
+			return fail(err)
+		}
 	}
 	if int64(end)+1+e.payloadLen != ptr.Len || e.payloadLen > HardLimit {
 		return fail(fmt.Errorf("payload of %d bytes does not fill the extent's %d", e.payloadLen, ptr.Len))

@@ -333,6 +333,13 @@ func (p *Pointer) check() error {
 // decodeRecord splits an operation line, without its newline, into envelope and
 // operation.
 func decodeRecord(line []byte, rec *Record) error {
+	if quickRecord(line, rec) {
+		return nil
+	}
+	return scanRecord(line, rec)
+}
+
+func scanRecord(line []byte, rec *Record) error {
 	s := serde.NewScanner(line)
 	var seen fields
 	for s.Object(); s.NextKey(); {

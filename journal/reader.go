@@ -145,6 +145,7 @@ func (r *Reader) catchUp(snap *snapshot, m Applier) error {
 	if err != nil {
 		return err
 	}
+	defer r.pool.rest()
 	r.news = r.news || len(refs) > 0
 	err = r.pool.replay(refs, r.known.Ops+1, func(rec *Record) error {
 		if err := m.Apply(rec); err != nil {

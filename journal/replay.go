@@ -193,11 +193,7 @@ func (r *replayer) load(b *batch, refs []extentRef) (err error, failed int) {
 }
 
 func (r *replayer) readRun(buf []byte, first *extentRef) error {
-	f, err := r.pool.file(first.file)
-	if err != nil {
-		return err
-	}
-	return readFull(f, buf, first.offset)
+	return r.pool.files[first.file].read(buf, first.offset)
 }
 
 // seqOf returns the first sequence number of refs[i], r.next being that of
