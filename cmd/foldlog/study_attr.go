@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -141,8 +140,11 @@ func (a *app) printAttrs(snap *study.Snapshot, st *study.Study, o attrOperands, 
 // chooseAttrs is the attribute of that key, or all user attributes.
 func chooseAttrs(attrs iter.Seq2[string, study.Attr], key string) attrValues {
 	chosen := attrValues{}
+	if key == "" {
+		attrs = userAttrs(attrs)
+	}
 	for k, attr := range attrs {
-		if k == key || key == "" && !strings.HasPrefix(k, systemPrefix) {
+		if k == key || key == "" {
 			chosen[k] = json.RawMessage(attr.Value)
 		}
 	}

@@ -139,7 +139,7 @@ func columnsOf(snap *study.Snapshot, st *study.Study) (c csvColumns) {
 				c.params = append(c.params, p.Name)
 			}
 		}
-		for key := range t.Attrs() {
+		for key := range userAttrs(t.Attrs()) {
 			if !attrs[key] {
 				attrs[key] = true
 				c.attrs = append(c.attrs, key)

@@ -208,12 +208,22 @@ func (a *app) failStale(ctx context.Context, j *study.Journal, st *study.Study, 
 			return err
 		}
 	}
+	a.noteLongLeases(j.Snapshot(), st, o.stale)
 	for _, seen := range stale {
 		if err := a.failOne(ctx, j, st, seen, o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// noteLongLeases says which trials were not watched for long enough.
+func (a *app) noteLongLeases(snap *study.Snapshot, st *study.Study, watched time.Duration) {
+	for t := range snap.LiveTrials(st.ID, study.Running) {
+		if lease := t.Lease(); lease > watched {
+			a.Notef("trial %d is left alone: its lease is %s", t.Number, cli.Duration(lease))
+		}
+	}
 }
 
 // pause waits, or returns the error of ctx.

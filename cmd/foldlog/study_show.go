@@ -272,7 +272,7 @@ func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTr
 		pairs = append(pairs, fixedFields(s.Fixed)...)
 	}
 	pairs = append(pairs, paramFields(t.Params)...)
-	for key, attr := range t.Attrs() {
+	for key, attr := range userAttrs(t.Attrs()) {
 		pairs = append(pairs, [2]string{"attribute", key + " = " + string(attr.Value)})
 	}
 	for _, p := range s.Lineage {

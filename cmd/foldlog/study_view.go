@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -134,7 +135,7 @@ func viewTrial(snap *study.Snapshot, st *study.Study, t *study.Trial) trialView 
 	if parent := parentOf(snap, t); parent != nil {
 		v.RetryOf = &parent.Number
 	}
-	for key, attr := range t.Attrs() {
+	for key, attr := range userAttrs(t.Attrs()) {
 		v.Attrs[key] = attr.Value
 	}
 	return v
@@ -241,16 +242,25 @@ func summarizeStudy(snap *study.Snapshot, st *study.Study) studySummary {
 	for _, t := range best {
 		s.Best = append(s.Best, bestTrial{t.Number, numbers(t.Values)})
 	}
-	for key, attr := range st.Attrs() {
-		if !strings.HasPrefix(key, systemPrefix) {
-			s.Attrs[key] = attr.Value
-		}
+	for key, attr := range userAttrs(st.Attrs()) {
+		s.Attrs[key] = attr.Value
 	}
 	return s
 }
 
 // systemPrefix begins the keys of attributes that are Foldlog's own.
 const systemPrefix = "foldlog:"
+
+// userAttrs leaves out the attributes that are Foldlog's own.
+func userAttrs(attrs iter.Seq2[string, study.Attr]) iter.Seq2[string, study.Attr] {
+	return func(yield func(string, study.Attr) bool) {
+		for key, attr := range attrs {
+			if !strings.HasPrefix(key, systemPrefix) && !yield(key, attr) {
+				return
+			}
+		}
+	}
+}
 
 func stateName(s study.State) string { return strings.ToLower(s.String()) }
 
