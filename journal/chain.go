@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // extentRef is one link of the published chain, as small as can be: a journal
@@ -100,7 +101,7 @@ func (p *filePool) walk(s *snapshot, known position) ([]extentRef, position, err
 		return nil, position{}, errRewound
 	}
 	var (
-		refs []extentRef
+		refs refStack
 		at   = head
 		end  position
 	)
@@ -118,7 +119,7 @@ func (p *filePool) walk(s *snapshot, known position) ([]extentRef, position, err
 		if end.Tip == nil {
 			end = position{head, e.checksum}
 		}
-		refs = append(refs, p.ref(at.Tip, &e, headLen))
+		refs.push(p.ref(at.Tip, &e, headLen))
 		at = Head{Tip: e.previous, Ops: e.first - 1, Bytes: e.start}
 	}
 	if end.Tip == nil {
@@ -127,8 +128,7 @@ func (p *filePool) walk(s *snapshot, known position) ([]extentRef, position, err
 	if err := p.meets(s, at, known); err != nil {
 		return nil, position{}, err
 	}
-	reverse(refs)
-	return refs, end, nil
+	return refs.oldestFirst(), end, nil
 }
 
 // meets checks that the walk arrived at the known position exactly, or at the
@@ -161,8 +161,30 @@ func (l layout) brokenStart(at Head) error {
 	return l.extentError(at.Tip, at.Ops, errors.New("the chain goes on before the first operation"))
 }
 
-func reverse(refs []extentRef) {
-	for i, j := 0, len(refs)-1; i < j; i, j = i+1, j-1 {
-		refs[i], refs[j] = refs[j], refs[i]
+// refStack collects the extents that a walk comes by, latest first, without
+// moving them as it grows.
+type refStack struct {
+	full [][]extentRef
+	last []extentRef
+}
+
+const refsPerPiece = 8 << 10
+
+func (s *refStack) push(r extentRef) {
+	if len(s.last) == refsPerPiece {
+		s.full = append(s.full, s.last)
+		s.last = make([]extentRef, 0, refsPerPiece)
 	}
+	s.last = append(s.last, r)
+}
+
+// oldestFirst returns everything in the order of history.
+func (s *refStack) oldestFirst() []extentRef {
+	refs := make([]extentRef, 0, len(s.full)*refsPerPiece+len(s.last))
+	for _, piece := range slices.Backward(append(s.full, s.last)) {
+		for _, r := range slices.Backward(piece) {
+			refs = append(refs, r)
+		}
+	}
+	return refs
 }

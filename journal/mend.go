@@ -8,18 +8,18 @@ import (
 
 // readableTail walks back from the head as far as the links hold. Before is the
 // last operation that it did not reach.
-func (p *filePool) readableTail(snap *snapshot) (refs []extentRef, before uint64) {
+func (p *filePool) readableTail(snap *snapshot) (tail []extentRef, before uint64) {
+	var refs refStack
 	at := snap.head
 	for at.Tip != nil && at.Ops > 0 {
 		e, headLen, err := p.readExtentHeader(at.Tip, at.Ops)
 		if err != nil || e.follow(at.Ops, at.Bytes) != nil {
 			break
 		}
-		refs = append(refs, p.ref(at.Tip, &e, headLen))
+		refs.push(p.ref(at.Tip, &e, headLen))
 		at = Head{Tip: e.previous, Ops: e.first - 1, Bytes: e.start}
 	}
-	reverse(refs)
-	return refs, at.Ops
+	return refs.oldestFirst(), at.Ops
 }
 
 // everySound collects the sound extents of all data files.
