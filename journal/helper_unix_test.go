@@ -111,13 +111,13 @@ type child struct {
 	err   error
 }
 
-func start(t *testing.T, role string, args ...string) *child {
+func start(t testing.TB, role string, args ...string) *child {
 	t.Helper()
 	return run(t, exec.Command(os.Args[0], args...), role)
 }
 
 // startAs starts an appender as another user.
-func startAs(t *testing.T, binary string, uid, gid uint32, path, name string) *child {
+func startAs(t testing.TB, binary string, uid, gid uint32, path, name string) *child {
 	t.Helper()
 	cmd := exec.Command(binary, path, name, "2s", "0s")
 	cmd.Dir = "/"
@@ -125,7 +125,7 @@ func startAs(t *testing.T, binary string, uid, gid uint32, path, name string) *c
 	return run(t, cmd, "appender")
 }
 
-func run(t *testing.T, cmd *exec.Cmd, role string) *child {
+func run(t testing.TB, cmd *exec.Cmd, role string) *child {
 	t.Helper()
 	c := &child{cmd: cmd, lines: make(chan string, 16)}
 	c.cmd.Env = append(os.Environ(), helperEnv+"="+role)

@@ -66,7 +66,7 @@ func TestSoakKilledWriters(t *testing.T) {
 }
 
 // waitFor waits for what must happen sooner or later.
-func waitFor(t *testing.T, happened func() bool) {
+func waitFor(t testing.TB, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !happened(); {
 		if time.Now().After(end) {

@@ -427,7 +427,11 @@ func (w *Writer) hold() error {
 		return nil
 	}
 	lease, err := w.keeper.acquire(func(d time.Duration) bool {
-		w.awake(d)
+		if d < time.Millisecond {
+			nap(d)
+		} else {
+			w.awake(d)
+		}
 		n, _ := w.pending()
 		return n > 0
 	})
