@@ -134,3 +134,40 @@ func (b *variableBuilder) array() arrow.Array {
 	return array.MakeFromData(array.NewData(b.typ, int(b.n),
 		[]*memory.Buffer{valid, buffer(b.offsets), buffer(b.data)}, nil, b.nulls, 0))
 }
+
+// ByteView reads the values of an array of strings or binaries without copying.
+type ByteView struct {
+	small []int32
+	large []int64
+	data  []byte
+}
+
+// ViewBytes returns the view of an array, or false if it holds something else.
+func ViewBytes(a arrow.Array) (v ByteView, ok bool) {
+	variable, large := isVariable(a.DataType())
+	if !variable {
+		return v, false
+	}
+	d := a.Data()
+	if a.Len() == 0 {
+		return v, true
+	}
+	if b := d.Buffers()[2]; b != nil {
+		v.data = b.Bytes()
+	}
+	lo, hi := d.Offset(), d.Offset()+a.Len()+1
+	if large {
+		v.large = arrow.Int64Traits.CastFromBytes(d.Buffers()[1].Bytes())[lo:hi]
+	} else {
+		v.small = arrow.Int32Traits.CastFromBytes(d.Buffers()[1].Bytes())[lo:hi]
+	}
+	return v, true
+}
+
+// At returns the bytes of row i, which share memory with the array.
+func (v ByteView) At(i int) []byte {
+	if v.large != nil {
+		return v.data[v.large[i]:v.large[i+1]]
+	}
+	return v.data[v.small[i]:v.small[i+1]]
+}

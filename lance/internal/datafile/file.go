@@ -314,3 +314,22 @@ func (r reader) whole(ctx context.Context, buf int) ([]byte, error) {
 	}
 	return r.read(ctx, buf, 0, r.page.buffers[buf].n)
 }
+
+// MetadataCost is about what an open file holds in memory, in bytes.
+func (f *File) MetadataCost() int64 {
+	cost := int64(1024)
+	for _, c := range f.columns {
+		for _, p := range c.pages {
+			cost += 200 + int64(len(p.body)+16*len(p.buffers))
+		}
+	}
+	return cost
+}
+
+// RowBytes is about the size of a row of a column in the page that holds it, in
+// bytes, at least one.
+func (f *File) RowBytes(col int, row int64) int64 {
+	c := &f.columns[col]
+	p := c.pages[c.pageAt(row)]
+	return max(1, p.bytes/p.rows)
+}

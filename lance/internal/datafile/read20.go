@@ -383,20 +383,12 @@ func readUint(b []byte, bits int64) uint64 {
 	return le.Uint64(b)
 }
 
-// valueBytes is an array of strings or binaries.
-type valueBytes interface {
-	arrow.Array
-	ValueOffset64(int) int64
-	ValueBytes() []byte
-}
-
 // gather builds an array of items picked by number.
 func gather(typ arrow.DataType, items arrow.Array, n int64, pick func(i int64) (int64, bool)) (arrow.Array, error) {
-	src, ok := items.(valueBytes)
+	src, ok := ViewBytes(items)
 	if !ok {
 		return nil, corrupt("dictionary of %s", items.DataType())
 	}
-	bytes := src.ValueBytes()
 	b := newVariableBuilder(typ, n)
 	for i := range n {
 		k, valid := pick(i)
@@ -409,8 +401,7 @@ func gather(typ arrow.DataType, items arrow.Array, n int64, pick func(i int64) (
 			}
 			continue
 		}
-		base := src.ValueOffset64(0)
-		if err := b.append(bytes[src.ValueOffset64(int(k))-base:src.ValueOffset64(int(k)+1)-base], true); err != nil {
+		if err := b.append(src.At(int(k)), true); err != nil {
 			return nil, err
 		}
 	}

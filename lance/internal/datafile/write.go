@@ -197,19 +197,15 @@ func (c *columnWriter) setValid(valid bool) {
 }
 
 func (c *columnWriter) appendVariable(a arrow.Array) error {
-	src, ok := a.(valueBytes)
+	src, ok := ViewBytes(a)
 	if !ok {
 		return fmt.Errorf("cannot read %T", a)
 	}
-	if a.Len() == 0 {
-		return nil
-	}
-	data, base := src.ValueBytes(), src.ValueOffset64(0)
 	for i := range a.Len() {
 		var v []byte
 		valid := a.IsValid(i)
 		if valid {
-			v = data[src.ValueOffset64(i)-base : src.ValueOffset64(i+1)-base]
+			v = src.At(i)
 		}
 		if c.rows > 0 && len(c.ends)+len(c.values)+len(v) > DefaultPageSize {
 			if err := c.flush(); err != nil {

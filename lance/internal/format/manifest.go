@@ -157,6 +157,7 @@ func (m *Manifest) set(x wire.Field, file []byte) (err error) {
 		err = m.setDataFormat(x.B)
 	case 21:
 		m.Inline, err = section(file, x.V)
+	case 4, 8: // a version's own auxiliary data and tag, which the next must not inherit
 	default:
 		m.extra = append(m.extra, x.Raw...)
 	}

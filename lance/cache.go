@@ -1,0 +1,97 @@
+package lance
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"github.com/foldlog/foldlog/lance/internal/datafile"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// cacheBudget bounds what a dataset's handles keep in memory together, in bytes.
+const cacheBudget = 64 << 20
+
+// cache keeps parsed parts of immutable objects: file metadata, index pages,
+// deletions. It is shared by the versions that come from one Open.
+type cache struct {
+	mu    sync.Mutex
+	items map[string]*list.Element
+	order list.List
+	used  int64
+}
+
+type cacheItem struct {
+	key   string
+	value any
+	cost  int64
+}
+
+func newCache() *cache { return &cache{items: map[string]*list.Element{}} }
+
+func (c *cache) get(key string) any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.items[key]
+	if !ok {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cacheItem).value
+}
+
+func (c *cache) put(key string, value any, cost int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.items[key]; ok || cost > cacheBudget/4 {
+		return
+	}
+	c.items[key] = c.order.PushFront(&cacheItem{key, value, cost})
+	for c.used += cost; c.used > cacheBudget; {
+		last := c.order.Remove(c.order.Back()).(*cacheItem)
+		delete(c.items, last.key)
+		c.used -= last.cost
+	}
+}
+
+// cached returns what load makes of an immutable object, once.
+func cached[T any](c *cache, key string, load func() (T, int64, error)) (T, error) {
+	if v, ok := c.get(key).(T); ok {
+		return v, nil
+	}
+	v, cost, err := load()
+	if err == nil {
+		c.put(key, v, cost)
+	}
+	return v, err
+}
+
+// object is a data file in a store.
+type object struct {
+	store objstore.Store
+	key   string
+}
+
+// ReadRange implements datafile.Source.
+func (o object) ReadRange(ctx context.Context, off, n int64) ([]byte, error) {
+	b, err := o.store.GetRange(ctx, o.key, off, n)
+	return b, missing(o.key, err)
+}
+
+// openFile opens a data or index file. A size of zero is asked from the store.
+func (d *Dataset) openFile(ctx context.Context, key string, size int64) (*datafile.File, error) {
+	return cached(d.cache, key, func() (*datafile.File, int64, error) {
+		if size == 0 {
+			info, err := d.store.Stat(ctx, key)
+			if err != nil {
+				return nil, 0, missing(key, err)
+			}
+			size = info.Size
+		}
+		f, err := datafile.Open(ctx, object{d.store, key}, size)
+		if err != nil {
+			return nil, 0, in(key, err)
+		}
+		return f, f.MetadataCost(), nil
+	})
+}

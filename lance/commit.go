@@ -1,0 +1,276 @@
+package lance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/foldlog/foldlog/lance/internal/format"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// MaxCommitAge is how long one attempt to commit may take from its planning on. Later
+// it is given up with ErrStale: clean-up may have taken its files for abandoned.
+const MaxCommitAge = 2 * time.Hour
+
+// maxCommitPause bounds the pause between two tries, which keeps many committers
+// from colliding for ever.
+const maxCommitPause = 200 * time.Millisecond
+
+// errReplan tells an operation to look at the latest version and plan anew.
+var errReplan = errors.New("plan again")
+
+// change is what one commit does.
+type change struct {
+	txn *format.Transaction
+	// apply makes the next version of a clone of the latest. It may run several
+	// times, each on a fresh clone.
+	apply func(latest *format.Manifest) error
+	// check, if there, judges one transaction that came in between beyond the
+	// rules for its kind.
+	check func(latest *format.Manifest) error
+	// start is when planning began.
+	start time.Time
+}
+
+// commit makes a change the next version after whatever is the latest.
+func (d *Dataset) commit(ctx context.Context, c change) (*Dataset, error) {
+	next, err := d.tryCommit(ctx, c)
+	if err != nil && !errors.Is(err, errReplan) {
+		err = fmt.Errorf("commit %s: %w", c.txn.Kind, err)
+	}
+	return next, err
+}
+
+func (d *Dataset) tryCommit(ctx context.Context, c change) (*Dataset, error) {
+	c.txn.ReadVersion = d.m.Version
+	c.txn.UUID = format.NewUUID().String()
+	if err := d.m.Writable(); err != nil {
+		return nil, err
+	}
+	name := c.txn.FileName()
+	if err := d.store.PutIfAbsent(ctx, transactionsDir+name, c.txn.Message()); err != nil {
+		return nil, err
+	}
+	base := d
+	for try := 0; ; try++ {
+		latest, err := base.Latest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if latest.m.Version > base.m.Version {
+			if err := c.judge(ctx, base, latest); err != nil {
+				return nil, err
+			}
+			base = latest
+		}
+		if time.Since(c.start) > MaxCommitAge {
+			return nil, ErrStale
+		}
+		next, err := base.put(ctx, c, name)
+		if err == nil {
+			return next, next.descends(ctx, base)
+		}
+		if !errors.Is(err, objstore.ErrExists) {
+			return nil, err
+		}
+		if err := sleep(ctx, rand.N(min(maxCommitPause, time.Millisecond<<min(try, 10)))); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// judge holds the change against every version that came in between.
+func (c change) judge(ctx context.Context, base, latest *Dataset) error {
+	if err := latest.m.Writable(); err != nil {
+		return err
+	}
+	for v := base.m.Version + 1; v <= latest.m.Version; v++ {
+		other, err := latest.transaction(ctx, v)
+		if err != nil {
+			return fmt.Errorf("read what version %d changed: %w", v, err)
+		}
+		if err := conflict(c.txn, other); err != nil {
+			return err
+		}
+	}
+	if c.check != nil {
+		return c.check(latest.m)
+	}
+	return nil
+}
+
+// transaction reads what a version changed.
+func (d *Dataset) transaction(ctx context.Context, version uint64) (*format.Transaction, error) {
+	m := d.m
+	if version != m.Version {
+		var err error
+		if m, err = readManifest(ctx, d.store, version); err != nil {
+			return nil, err
+		}
+	}
+	if m.Inline != nil {
+		return format.ParseTransaction(m.Inline)
+	}
+	if m.TransactionFile == "" {
+		return nil, &UnsupportedError{What: "a version without a transaction"}
+	}
+	key := transactionsDir + m.TransactionFile
+	b, err := d.store.Get(ctx, key, maxManifest)
+	if err != nil {
+		return nil, missing(key, err)
+	}
+	t, err := format.ParseTransaction(b)
+	return t, in(key, err)
+}
+
+// put writes the manifest that makes the change version d+1: the commit point.
+func (d *Dataset) put(ctx context.Context, c change, txnFile string) (*Dataset, error) {
+	m := d.m.Clone()
+	if err := c.apply(m); err != nil {
+		return nil, err
+	}
+	m.Version = d.m.Version + 1
+	m.Time = time.Now()
+	m.TransactionFile = txnFile
+	m.Inline = nil
+	if err := d.store.PutIfAbsent(ctx, manifestKey(m.Version), m.File()); err != nil {
+		return nil, err
+	}
+	m.Writer = format.WriterName + " " + format.WriterVersion
+	return newDataset(d.store, m, d.cache)
+}
+
+// descends checks, if versions came after ours, that the one we built on is still
+// there: clean-up removes the oldest first, so then ours was never removed and
+// written anew by us.
+func (d *Dataset) descends(ctx context.Context, base *Dataset) error {
+	latest, err := latestVersion(ctx, d.store)
+	if err != nil || latest <= d.m.Version {
+		return nil // committed; what comes after is another's business
+	}
+	_, err = d.store.Stat(ctx, manifestKey(base.m.Version))
+	if errors.Is(err, objstore.ErrNotFound) && latest > d.m.Version+1 {
+		return ErrStale
+	}
+	return nil
+}
+
+// conflict judges a change against one that was committed first. It returns nil if
+// both can stand, errReplan if ours must be planned anew, or ErrConflict.
+func conflict(ours, theirs *format.Transaction) error {
+	incompatible := fmt.Errorf("%w: another committed %s", ErrConflict, theirs.Kind)
+	switch theirs.Kind {
+	case format.Append, format.ReserveFragments, format.UpdateConfig:
+		return nil
+	case format.Delete, format.Update:
+		return conflictUpdate(ours, theirs)
+	case format.Rewrite:
+		return conflictRewrite(ours, theirs)
+	case format.CreateIndex:
+		return conflictIndex(ours, theirs)
+	case format.UpdateMemWALState:
+		if ours.Kind == format.Append || ours.Kind == format.CreateIndex {
+			return errReplan
+		}
+		return nil
+	}
+	return incompatible
+}
+
+// touched returns the fragments that a transaction modifies or removes.
+func touched(t *format.Transaction) map[uint64]bool {
+	ids := map[uint64]bool{}
+	for _, f := range t.Updated {
+		ids[f.ID] = true
+	}
+	for _, id := range t.Removed {
+		ids[id] = true
+	}
+	for _, g := range t.Groups {
+		for _, f := range g.Old {
+			ids[f.ID] = true
+		}
+	}
+	return ids
+}
+
+func overlap(a, b map[uint64]bool) bool {
+	for id := range a {
+		if b[id] {
+			return true
+		}
+	}
+	return false
+}
+
+func conflictUpdate(ours, theirs *format.Transaction) error {
+	if overlap(touched(ours), touched(theirs)) {
+		return errReplan
+	}
+	for _, a := range ours.Compacted {
+		for _, b := range theirs.Compacted {
+			if a.Shard == b.Shard {
+				return errReplan
+			}
+		}
+	}
+	return nil
+}
+
+// conflictRewrite: rows that we hold addresses of have moved.
+func conflictRewrite(ours, theirs *format.Transaction) error {
+	moved := touched(theirs)
+	if overlap(touched(ours), moved) {
+		return errReplan
+	}
+	for _, x := range ours.NewIndexes {
+		if x.Fragments == nil {
+			return errReplan
+		}
+		for id := range moved {
+			if x.Fragments.Contains(uint32(id)) {
+				return errReplan
+			}
+		}
+	}
+	for _, a := range ours.Rewritten {
+		for _, b := range theirs.Rewritten {
+			if a.Old == b.Old {
+				return errReplan
+			}
+		}
+	}
+	return nil
+}
+
+// conflictIndex: an index of the same name, or one over rows that we are moving.
+func conflictIndex(ours, theirs *format.Transaction) error {
+	for _, b := range theirs.NewIndexes {
+		for _, a := range ours.NewIndexes {
+			if a.Name == b.Name {
+				return errReplan
+			}
+		}
+		if ours.Kind == format.Rewrite && b.Name != format.MemWALName {
+			return errReplan
+		}
+	}
+	if ours.Kind == format.Rewrite && len(theirs.RemovedIndexes) > 0 {
+		return errReplan
+	}
+	return nil
+}

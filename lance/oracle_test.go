@@ -1,0 +1,187 @@
+package lance
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/foldlog/foldlog/lance/internal/lancetest"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// args are the arguments of a command on the table in a directory.
+func args(dir string, more ...any) lancetest.Args {
+	a := lancetest.Args{"dir": dir}
+	for i := 0; i < len(more); i += 2 {
+		a[more[i].(string)] = more[i+1]
+	}
+	return a
+}
+
+func TestTheRealLanceReadsWhatWeWrite(t *testing.T) {
+	real, there := lancetest.Real(t)
+	if !there {
+		return
+	}
+	dir, s := localTable(t)
+	d := filled(t, s, 5000, 1300)
+	same(t, "all", expect(0, 5000), real.Rows(t, "scan", args(dir)))
+	for v := uint64(2); v <= d.Version(); v++ {
+		old, err := d.At(t.Context(), v)
+		ok(t, err)
+		same(t, fmt.Sprintf("version %d", v), collect(t, old.Scan(t.Context(), ScanOptions{})), real.Rows(t, "scan", args(dir, "version", v)))
+	}
+	d, err := d.CreateIndex(t.Context(), "id")
+	ok(t, err)
+	where := fmt.Sprintf("id = '%s'", lancetest.ID(4711))
+	var plan string
+	real.Do(t, "plan", args(dir, "where", where), &plan)
+	if !strings.Contains(plan, "ScalarIndexQuery") {
+		t.Errorf("our index is not used: %s", plan)
+	}
+	same(t, "by our index", expect(4711, 4712), real.Rows(t, "scan", args(dir, "where", where)))
+	if d, err = d.Delete(t.Context(), []Condition{{Column: "seq", Op: Less, Value: 2000}}); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = d.Delete(t.Context(), []Condition{{Column: "group", Op: Equal, Value: "group-5"}}); err != nil {
+		t.Fatal(err)
+	}
+	left := collect(t, d.Scan(t.Context(), ScanOptions{}))
+	same(t, "after our deletes", left, real.Rows(t, "scan", args(dir)))
+	if d, _, err = d.Compact(t.Context(), CompactOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "after our compaction", left, real.Rows(t, "scan", args(dir)))
+	same(t, "by the index that we moved", expect(4711, 4712), real.Rows(t, "scan", args(dir, "where", where)))
+	if d, _, err = d.Merge(t.Context(), Merge{Rows: Batches(lancetest.Batch(4900, 5100))}); err != nil {
+		t.Fatal(err)
+	}
+	left = collect(t, d.Scan(t.Context(), ScanOptions{}))
+	same(t, "after our merge", sorted(left), sorted(real.Rows(t, "scan", args(dir))))
+	if _, err = d.CleanUp(t.Context(), CleanUpOptions{KeepVersions: 1, KeepAge: 1, AnyAge: true}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "after our clean-up", sorted(left), sorted(real.Rows(t, "scan", args(dir))))
+}
+
+func TestTheRealLanceGoesOnWithOurTable(t *testing.T) {
+	real, there := lancetest.Real(t)
+	if !there {
+		return
+	}
+	dir, s := localTable(t)
+	d := filled(t, s, 3000, 500)
+	latest := func() *Dataset {
+		t.Helper()
+		var err error
+		d, err = d.Latest(t.Context())
+		ok(t, err)
+		return d
+	}
+	real.Do(t, "append", args(dir, "rows", lancetest.WriteRows(t, lancetest.Batch(3000, 3600))), nil)
+	same(t, "its append", expect(0, 3600), collect(t, latest().Scan(t.Context(), ScanOptions{})))
+	real.Do(t, "index", args(dir, "column", "id"), nil)
+	real.Do(t, "delete", args(dir, "where", "seq < 700"), nil)
+	real.Do(t, "delete", args(dir, "where", "seq % 10 = 3"), nil)
+	var left []string
+	for i := 700; i < 3600; i++ {
+		if i%10 != 3 {
+			left = append(left, expect(i, i+1)...)
+		}
+	}
+	same(t, "its deletes", left, collect(t, latest().Scan(t.Context(), ScanOptions{})))
+	one := ScanOptions{Filter: []Condition{{Column: "id", Op: Equal, Value: lancetest.ID(3141)}}}
+	same(t, "by its index", expect(3141, 3142), collect(t, latest().Scan(t.Context(), one)))
+	if x := d.Indexes(); len(x) != 1 || x[0].Kind != "btree" {
+		t.Errorf("indexes %+v", x)
+	}
+	same(t, "verification", nil, faults(t, d))
+	var done struct{ Removed, Added int }
+	real.Do(t, "optimize", args(dir), &done)
+	if done.Removed == 0 {
+		t.Error("it compacted nothing")
+	}
+	same(t, "its compaction", left, collect(t, latest().Scan(t.Context(), ScanOptions{})))
+	same(t, "by the index that it moved", expect(3141, 3142), collect(t, latest().Scan(t.Context(), one)))
+	next, err := latest().Append(t.Context(), Batches(lancetest.Batch(3600, 3700)))
+	ok(t, err)
+	next, _, err = next.Compact(t.Context(), CompactOptions{})
+	ok(t, err)
+	next, err = next.RefreshIndexes(t.Context())
+	ok(t, err)
+	left = append(left, expect(3600, 3700)...)
+	same(t, "our compaction after its", left, real.Rows(t, "scan", args(dir)))
+	same(t, "verification", nil, faults(t, next))
+	real.Do(t, "optimize", args(dir, "cleanup", true), nil)
+	same(t, "its clean-up", left, collect(t, latest().Scan(t.Context(), ScanOptions{})))
+}
+
+func TestWeReadTheFormatsOfTheRealLance(t *testing.T) {
+	real, there := lancetest.Real(t)
+	if !there {
+		return
+	}
+	for _, format := range []string{"2.0", "2.1", "2.2", ""} {
+		t.Run("format "+format, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := objstore.OpenLocal(filepath.Join(dir, "log.lance"), objstore.LocalOptions{})
+			ok(t, err)
+			real.Do(t, "create", args(dir, "format", format, "rows", lancetest.WriteRows(t, lancetest.Batch(0, 9000))), nil)
+			real.Do(t, "append", args(dir, "rows", lancetest.WriteRows(t, lancetest.Batch(9000, 9100))), nil)
+			d, err := Open(t.Context(), s, OpenOptions{})
+			ok(t, err)
+			same(t, "all", expect(0, 9100), collect(t, d.Scan(t.Context(), ScanOptions{})))
+			same(t, "some", expect(8990, 9010), collect(t, d.Scan(t.Context(), ScanOptions{Filter: []Condition{{Column: "seq", Op: GreaterOrEqual, Value: 8990}, {Column: "seq", Op: Less, Value: 9010}}})))
+			rec, err := d.Take(t.Context(), []uint64{8999, 1 << 32, 4095, 4096, 3}, nil)
+			ok(t, err)
+			var text []string
+			for _, i := range []int{8999, 9000, 4095, 4096, 3} {
+				text = append(text, expect(i, i+1)...)
+			}
+			same(t, "taken", text, lancetest.Text(rec))
+			real.Do(t, "index", args(dir, "column", "id"), nil)
+			real.Do(t, "delete", args(dir, "where", "seq >= 4000 and seq < 8000"), nil)
+			if d, err = d.Latest(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			same(t, "its delete", append(expect(0, 4000), expect(8000, 9100)...), collect(t, d.Scan(t.Context(), ScanOptions{})))
+			one := ScanOptions{Filter: []Condition{{Column: "id", Op: Equal, Value: lancetest.ID(8001)}}}
+			same(t, "by its index", expect(8001, 8002), collect(t, d.Scan(t.Context(), one)))
+			same(t, "verification", nil, faults(t, d))
+		})
+	}
+}
+
+func TestCommitsRaceWithTheRealLance(t *testing.T) {
+	if _, there := lancetest.Real(t); !there {
+		return
+	}
+	dir, s := localTable(t)
+	filled(t, s, 10, 10)
+	rows := lancetest.WriteRows(t, lancetest.Batch(0, 5))
+	real := lancetest.Another(t)
+	const each, ours = 20, 3
+	var wg sync.WaitGroup
+	wg.Go(func() { real.Do(t, "append", args(dir, "rows", rows, "times", each), nil) })
+	for w := range ours {
+		wg.Go(func() {
+			d, err := Open(t.Context(), s, OpenOptions{})
+			for i := 0; i < each && err == nil; i++ {
+				at := 1000 * (w + 1)
+				d, err = d.Append(t.Context(), Batches(lancetest.Batch(at+5*i, at+5*i+5)))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	d, err := Open(t.Context(), s, OpenOptions{})
+	ok(t, err)
+	if want := int64(10 + 5*each*(ours+1)); d.Rows() != want || d.Version() != 2+each*(ours+1) {
+		t.Errorf("version %d with %d rows, want %d", d.Version(), d.Rows(), want)
+	}
+	same(t, "all", sorted(collect(t, d.Scan(t.Context(), ScanOptions{}))), sorted(real.Rows(t, "scan", args(dir))))
+}
