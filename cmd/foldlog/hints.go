@@ -21,7 +21,7 @@ func hintRules() []cli.HintRule {
 		{Match: cli.As[*journal.UncertainError], Hint: "look whether the journal holds it (foldlog study show) before you do it again"},
 		{Match: cli.Is(journal.ErrNotJournal), Hint: "give the path of a study journal; foldlog inspect says what a log is"},
 		{Match: damaged, Hint: "foldlog verify lists every fault; foldlog cp --salvage copies what is sound"},
-		{Match: cli.Is(journal.ErrExist), Hint: "give a path that does not exist"},
+		{Match: cli.Is(fs.ErrExist), Hint: "give a path that does not exist"},
 		{Match: cli.Is(study.ErrTooLarge), Hint: "nothing was written; keep large things in files, and their paths in the journal"},
 		{Match: cli.Is(study.ErrFenced), Hint: "the trial belongs to somebody else now or has ended; ask for another one"},
 		{Match: cli.Is(study.ErrBudget), Hint: "the study has all its trials; a larger --budget admits more"},

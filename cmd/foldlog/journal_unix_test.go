@@ -155,3 +155,33 @@ func TestManyProcessesNeverAskForTheSameTrial(t *testing.T) {
 		t.Errorf("%d reserved, %d claimed, %d refused", reserved, claims, budget)
 	}
 }
+
+func TestTakingOverFromAKilledWriterIsTold(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustDo(t, "study", "create", "a.atj", "--seed", "1")
+	holder := process(t, "holder", "a.atj")
+	pipe, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, bufio.NewReader(pipe), "holding\n")
+	if out := mustDo(t, "ls", "--json"); !strings.Contains(out, `"state":"live"`) {
+		t.Errorf("ls of a journal whose lease is held printed %q", out)
+	}
+	if out := mustDo(t, "inspect", "a.atj", "--json"); !strings.Contains(out, fmt.Sprintf(`"pid": %d,`, holder.Process.Pid)) {
+		t.Errorf("inspect does not name the holder: %q", out)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	holder.Wait()
+	got := output(process(t, "foldlog", "study", "ask", "a.atj"))
+	want := fmt.Sprintf("took the journal over from worker 77 (process %d on ", holder.Process.Pid)
+	if got.status != 0 || !strings.HasPrefix(got.stderr, want) || !strings.HasPrefix(got.stdout, "trial  0\n") {
+		t.Errorf("got %+v, want trial 0 and %q", got, want)
+	}
+	mustDo(t, "verify", "a.atj")
+}

@@ -7,11 +7,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets tests run this binary as foldlog, and as linelog, which is
-// foldlog with the line log as its only kind.
+// TestMain lets tests run this binary as foldlog, as linelog, which is foldlog
+// with the line log as its only kind, and as holder, which stops while it holds
+// a journal's lease.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"foldlog": func() { os.Exit(run(logKinds())) },
+		"holder":  func() { os.Exit(holdLease(os.Args[1])) },
 		"linelog": func() { os.Exit(run([]logKind{lineKind{}})) },
 	})
 }

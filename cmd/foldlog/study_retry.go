@@ -272,7 +272,7 @@ type retriedTrial struct {
 }
 
 func (a *app) printRetried(snap *study.Snapshot, created []*study.Trial, asJSON bool) error {
-	t := cli.NewTable(cli.Column{Title: "TRIAL", Align: cli.Right}, cli.Column{Title: "ATTEMPT"}, cli.Column{Title: "RETRIES"})
+	t := cli.NewTable(cli.Column{Title: "TRIAL", Align: cli.Right}, cli.Column{Title: "ATTEMPT"}, cli.Column{Title: "REPEATS"})
 	t.Bold = a.Color()
 	for _, trial := range created {
 		line := retriedTrial{Number: trial.Number, ID: uint64(trial.ID), Attempt: trial.Attempt}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -123,7 +124,8 @@ func (a *app) tell(ctx context.Context, j *study.Journal, st *study.Study, o *te
 	return a.deliver(ctx, j, st)
 }
 
-// keep repeats the values that were not written, so that they are not lost.
+// keep repeats values that were not written, or perhaps not, so that they are
+// not lost.
 func (o *tellOptions) keep(err error) error {
 	if len(o.values) == 0 {
 		return err
@@ -132,7 +134,11 @@ func (o *tellOptions) keep(err error) error {
 	for i, v := range numbers(o.values) {
 		texts[i] = v.String()
 	}
-	return fmt.Errorf("%w; these values were not recorded: %s", err, strings.Join(texts, " "))
+	word := "were not"
+	if cli.As[*journal.UncertainError](err) {
+		word = "may not be"
+	}
+	return fmt.Errorf("%w; these values %s recorded: %s", err, word, strings.Join(texts, " "))
 }
 
 func (o *tellOptions) text(st *study.Study) string {
