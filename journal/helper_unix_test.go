@@ -86,6 +86,7 @@ func helpStop(args []string) error {
 			if n--; n == 0 {
 				fmt.Println("stopping")
 				syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+				time.Sleep(50 * time.Millisecond) // until the signal reaches this thread too
 			}
 		}
 		return fsx.Fate{}

@@ -166,6 +166,9 @@ func TestSoakManyProcesses(t *testing.T) {
 		before = append(before, c.count())
 	}
 	time.Sleep(soakFor(t, 8*time.Second))
+	for i, c := range all { // a disk that stalls is slow for all, but nobody starves
+		waitFor(t, func() bool { return c.count() > before[i] })
+	}
 	low, high, total := 1<<30, 0, 0
 	for i, c := range all {
 		n := c.count() - before[i]
@@ -182,9 +185,6 @@ func TestSoakManyProcesses(t *testing.T) {
 		o.acked = append(o.acked, c.transactions()...)
 	}
 	t.Logf("%d processes: %d transactions, %d to %d each", n, total, low, high)
-	if low == 0 {
-		t.Error("a process starved")
-	}
 	o.check(t, readIDs(t, fsx.OS, path))
 	checkHolders(t, path)
 	verifySound(t, fsx.OS, path)
