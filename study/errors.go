@@ -79,8 +79,13 @@ type FencedError struct {
 
 // Error implements error.
 func (e *FencedError) Error() string {
-	return fmt.Sprintf("trial %d: fenced: worker %d at epoch %d does not own it: worker %d at epoch %d does, state %v",
-		e.Fence.Trial, e.Fence.Worker, e.Fence.Epoch, e.Owner, e.Epoch, e.State)
+	f := e.Fence
+	if f.Worker == e.Owner && f.Epoch == e.Epoch {
+		return fmt.Sprintf("trial %d: fenced: it is %v, and worker %d at epoch %d does not own it any more",
+			f.Trial, e.State, f.Worker, f.Epoch)
+	}
+	return fmt.Sprintf("trial %d: fenced: worker %d at epoch %d does not own it: its last owner is worker %d at epoch %d, and it is %v",
+		f.Trial, f.Worker, f.Epoch, e.Owner, e.Epoch, e.State)
 }
 
 // Unwrap returns ErrFenced.
