@@ -134,7 +134,7 @@ func (r *replayer) apply(b *batch, apply func(*Record) error) error {
 // fault the records before it stay, and b.err tells.
 func (r *replayer) fill(b *batch, refs []extentRef) {
 	b.records, b.err = b.records[:0], nil
-	readErr, failed := r.load(b, refs)
+	failed, readErr := r.load(b, refs)
 	for i := range refs {
 		if readErr != nil && i == failed {
 			b.err = readErr
@@ -150,7 +150,7 @@ func (r *replayer) fill(b *batch, refs []extentRef) {
 
 // load reads the extents' bytes with as few, as large reads as the files allow.
 // On a fault it names the first extent, in order, that could not be read.
-func (r *replayer) load(b *batch, refs []extentRef) (err error, failed int) {
+func (r *replayer) load(b *batch, refs []extentRef) (failed int, err error) {
 	b.places = slices.Grow(b.places[:0], len(refs))[:len(refs)]
 	b.order = b.order[:0]
 	for i := range refs {
@@ -189,7 +189,7 @@ func (r *replayer) load(b *batch, refs []extentRef) (err error, failed int) {
 		}
 		at += size
 	}
-	return err, failed
+	return failed, err
 }
 
 func (r *replayer) readRun(buf []byte, first *extentRef) error {
