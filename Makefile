@@ -69,7 +69,7 @@ fuzz: ## Run every fuzz target for FUZZTIME
 	@set -e; go list -f '{{.Dir}} {{.ImportPath}}' $(PKG) | while read -r dir pkg; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(f \*testing\.F).*/\1/p' "$$dir"/*_test.go 2>/dev/null); do \
 			echo "fuzz $$pkg $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$pkg" </dev/null; \
 		done; \
 	done
 
