@@ -68,6 +68,9 @@ type Client struct {
 	Token string
 	// HTTP sends the requests; nil is http.DefaultClient.
 	HTTP *http.Client
+	// Progress is told during Push how many bytes of the file the server has,
+	// and how many its whole lines are; nil is nobody.
+	Progress func(done, total int64)
 }
 
 // maxAnswer is how much of an answer is read, in bytes.

@@ -113,8 +113,15 @@ func (u *uploader) pass(ctx context.Context, end int64) error {
 			return err
 		}
 		u.acknowledged(lines, ack)
+		u.tell(end)
 	}
 	return nil
+}
+
+func (u *uploader) tell(end int64) {
+	if u.client.Progress != nil {
+		u.client.Progress(u.cursor, end)
+	}
 }
 
 func (u *uploader) acknowledged(lines []byte, ack Ack) {

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/foldlog/foldlog/metrics"
+)
+
+// metricsKind is the metrics stream of a training run.
+type metricsKind struct{}
+
+var _ logKind = metricsKind{}
+
+// metricsFormat is the version of the format as the general verbs show it.
+const metricsFormat = "v1"
+
+func (metricsKind) Name() string { return "metrics stream" }
+
+func (metricsKind) Identify(c candidate) (string, error) {
+	if c.Info != nil && c.Info.Mode().IsRegular() && metrics.IsStream(c.Start) {
+		return c.Path, nil
+	}
+	return "", nil
+}
+
+func (metricsKind) Parts(string) []string { return nil }
+
+// streamEnds is how much of each end of a stream is read to sum it up.
+const streamEnds = 64 << 10
+
+func (metricsKind) Summarize(_ context.Context, log string) (summary, error) {
+	f, err := os.Open(log)
+	if err != nil {
+		return summary{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return summary{}, err
+	}
+	s := summary{State: stateGood, Bytes: info.Size(), ModifiedMS: info.ModTime().UnixMilli()}
+	slug, err := firstSlug(f)
+	if err != nil {
+		return s, err
+	}
+	last, err := lastEvent(f, info.Size())
+	if err != nil {
+		return s, err
+	}
+	if slug == "" {
+		slug = "no open"
+	}
+	s.Detail = slug + lastWords(last)
+	return s, nil
+}
+
+// lastWords is what the last event says about the run, as far as it can.
+func lastWords(last *metrics.Event) string {
+	switch {
+	case last == nil:
+		return ""
+	case last.Kind == metrics.KindDone:
+		return ", ended"
+	case last.Kind == metrics.KindOpen:
+		return ", opened"
+	}
+	return fmt.Sprintf(", step %d", last.Step)
+}
+
+// firstSlug is the slug of the first open near the beginning, "" if none.
+func firstSlug(f *os.File) (slug string, err error) {
+	err = metrics.ReadStream(io.NewSectionReader(f, 0, metrics.MaxLine+streamEnds), func(it *metrics.Item) {
+		if slug == "" && it.Kind == metrics.ItemEvent && it.Event.Kind == metrics.KindOpen {
+			slug = it.Event.Slug
+		}
+	})
+	return slug, err
+}
+
+// lastEvent is the last whole event within the end of a stream, nil if there
+// is none.
+func lastEvent(f *os.File, size int64) (last *metrics.Event, err error) {
+	from := max(0, size-streamEnds)
+	err = metrics.ReadStream(io.NewSectionReader(f, from, size-from), func(it *metrics.Item) {
+		if it.Kind == metrics.ItemEvent {
+			e := it.Event
+			last = &e
+		}
+	})
+	return last, err
+}
+
+// streamDetail is the detail of an inspection of a metrics stream.
+type streamDetail struct {
+	Slug        string        `json:"slug"`
+	Description string        `json:"description"`
+	Status      string        `json:"status"`      // running, done or failed
+	Interrupted string        `json:"interrupted"` // the signal that stopped the newest process, "" if none did
+	StreamID    string        `json:"stream_id"`   // as a server names it
+	Segments    []segmentView `json:"segments"`    // one per process
+	TornBytes   int64         `json:"torn_bytes"`  // of a last line without its newline
+	BadLines    int64         `json:"bad_lines"`   // that are no events, the torn one aside
+}
+
+func (k metricsKind) Inspect(ctx context.Context, log string) (inspection, error) {
+	found := inspection{Path: log, Kind: k.Name(), Format: metricsFormat, State: stateGood, Files: 1}
+	run, err := readRun(ctx, log)
+	if err != nil {
+		return found, err
+	}
+	checked, err := k.Verify(ctx, log, verifyOptions{})
+	if err != nil {
+		return found, err
+	}
+	if len(checked.Faults) > 0 {
+		found.State = stateFaulty
+	}
+	f := &run.fold
+	found.Bytes, found.Events, found.FirstMS, found.LastMS = run.bytes, f.Events, f.FirstTSMS, f.LastTSMS
+	if v := f.Metadata.Text("sexpgpu"); v != "" {
+		found.Program = "sexpgpu " + v
+	}
+	series := 0
+	for _, c := range f.Curves() {
+		series += len(c.Series)
+	}
+	found.Counts = map[string]int64{
+		"processes": int64(len(f.Segments)), "metrics": f.Metrics, "annotations": int64(len(f.Marks)),
+		"curves": int64(len(f.Curves())), "series": int64(series), "checkpoints": int64(len(f.MarksOf(metrics.NoteCheckpoint))),
+	}
+	found.Notes = streamNotes(run, checked)
+	found.Detail = &streamDetail{Slug: f.Slug, Description: f.Description, Status: f.Status.String(), Interrupted: f.Interrupted(),
+		StreamID: metrics.StreamID(run.firstLine), Segments: viewSegments(f), TornBytes: run.torn, BadLines: run.bad}
+	return found, nil
+}
+
+// streamNotes are the words about a stream, its identity first.
+func streamNotes(run *foldedRun, checked verification) []string {
+	f := &run.fold
+	notes := []string{fmt.Sprintf("run %s is %s", f.Slug, statusText(f))}
+	if f.Slug == "" {
+		notes[0] = "no open names the run"
+	}
+	for i, seg := range f.Segments {
+		for _, c := range seg.Changes {
+			notes = append(notes, fmt.Sprintf("process %d opened with another %s: %s", i+1, c.Path, changeText(c)))
+		}
+	}
+	const most = 5
+	for i, p := range checked.Faults {
+		if i == most {
+			notes = append(notes, fmt.Sprintf("%s more; foldlog verify lists them", plural(int64(len(checked.Faults)-most), "fault")))
+			break
+		}
+		notes = append(notes, p.What)
+	}
+	for _, p := range checked.Notes {
+		notes = append(notes, p.What)
+	}
+	return notes
+}
+
+// maxPlaces bounds what one verification lists of each sort.
+const maxPlaces = 10_000
+
+func (k metricsKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
+	v := verification{Format: metricsFormat}
+	f, err := os.Open(log)
+	if err != nil {
+		return v, err
+	}
+	defer f.Close()
+	sum, err := metrics.Check(watched(ctx, f, opts.Progress), metrics.CheckOptions{}, func(found metrics.Finding) {
+		list := &v.Faults
+		switch {
+		case errors.Is(found.Err, metrics.ErrTorn):
+			list = &v.Notes
+		case found.Warning:
+			list = &v.Warnings
+		}
+		if len(*list) < maxPlaces {
+			*list = append(*list, place{File: log, Offset: &found.Offset, What: found.Error()})
+		}
+	})
+	v.Events, v.Bytes = sum.Events, sum.Bytes
+	return v, err
+}
+
+// Cat prints every event, those behind a bad line too, and then fails if there
+// was one that no resume explains.
+func (metricsKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+	f, err := os.Open(log)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var n int64
+	var bad badLines
+	var writeErr error
+	err = metrics.ReadStream(watched(ctx, f, nil), func(it *metrics.Item) {
+		bad.see(it)
+		if it.Kind != metrics.ItemEvent || writeErr != nil {
+			return
+		}
+		if n++; n >= opts.From {
+			writeErr = writeLine(w, it.Line)
+		}
+	})
+	if writeErr != nil {
+		return writeErr
+	}
+	if err != nil {
+		return err
+	}
+	return bad.err()
+}
+
+func writeLine(w io.Writer, line []byte) error {
+	if _, err := w.Write(line); err != nil {
+		return err
+	}
+	_, err := w.Write([]byte{'\n'})
+	return err
+}
+
+// errStreamFault ends the copy of a stream at its first fault.
+type errStreamFault struct{ metrics.Finding }
+
+func (e *errStreamFault) Error() string { return e.Finding.Error() }
+
+func (e *errStreamFault) Unwrap() error { return e.Err }
+
+func (e *errStreamFault) Hint() string {
+	return "foldlog verify lists every fault; foldlog cp --salvage copies what is sound"
+}
+
+// Copy copies the whole lines that are there when it begins, byte for byte.
+func (metricsKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (done copied, err error) {
+	f, err := os.Open(log)
+	if err != nil {
+		return copied{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return copied{}, err
+	}
+	end, events, fault, err := soundPrefix(ctx, f, info.Size())
+	switch {
+	case err != nil:
+		return copied{}, err
+	case fault != nil && !opts.Salvage:
+		return copied{}, fault
+	case fault != nil:
+		done.Lost = fault
+	}
+	done.Events, done.Bytes = events, end
+	return done, copyPrefix(ctx, f, dest, end, opts.Progress)
+}
+
+// soundPrefix finds the end of the last whole line before size, or of the last
+// one before the first fault.
+func soundPrefix(ctx context.Context, f *os.File, size int64) (end, events int64, fault *errStreamFault, err error) {
+	end, events, fault, err = checkPrefix(ctx, f, size)
+	if err != nil || fault == nil {
+		return end, events, nil, err
+	}
+	end, events, _, err = checkPrefix(ctx, f, fault.Offset)
+	return end, events, fault, err
+}
+
+func checkPrefix(ctx context.Context, f *os.File, size int64) (end, events int64, fault *errStreamFault, err error) {
+	end = size
+	sum, err := metrics.Check(untilCancelled(ctx, io.NewSectionReader(f, 0, size)), metrics.CheckOptions{}, func(found metrics.Finding) {
+		switch {
+		case errors.Is(found.Err, metrics.ErrTorn):
+			end = found.Offset
+		case !found.Warning && fault == nil:
+			fault = &errStreamFault{found}
+		}
+	})
+	return end, sum.Events, fault, err
+}
+
+// copyPrefix writes the first bytes of a file to a new one. On an error
+// nothing is left.
+func copyPrefix(ctx context.Context, f *os.File, dest string, n int64, progress func(done, total int64)) (err error) {
+	out, err := os.OpenFile(dest, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(dest)
+		}
+	}()
+	if _, err = f.Seek(0, io.SeekStart); err == nil {
+		_, err = io.Copy(out, io.LimitReader(watched(ctx, f, progress), n))
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/metrics"
+)
+
+func (a *app) metricsCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "metrics COMMAND",
+		Short: "Record, check, show, plot and move the metrics streams of training runs",
+		Long: `Work with metrics streams: JSON Lines files that a training run appends to, in
+any language, with an event for its identity, every number and every checkpoint.`,
+		Example: "  python train.py | foldlog metrics record --slug my-run --to jsonl:run.jsonl\n  foldlog metrics show run.jsonl\n  foldlog metrics plot -f run.jsonl --metric loss",
+	}
+	c.AddCommand(a.metricsRecordCmd(), a.metricsCheckCmd(), a.metricsShowCmd(), a.metricsPlotCmd(),
+		a.metricsDiffCmd(), a.metricsImportCmd(), a.metricsExportCmd(), a.metricsPushCmd())
+	return c
+}
+
+// streams lists the files that operands name: a file is itself, of a directory
+// every stream under it. Without operands it is the root.
+func (a *app) streams(args []string) ([]string, error) {
+	if len(args) == 0 {
+		args = []string{a.root(nil)}
+	}
+	var found []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			return nil, failed("open", arg, err)
+		case !info.IsDir():
+			found = append(found, arg)
+			continue
+		}
+		under, err := streamsUnder(arg)
+		if err != nil {
+			return nil, err
+		}
+		if len(under) == 0 {
+			a.Notef("no metrics streams under %s", arg)
+		}
+		found = append(found, under...)
+	}
+	return found, nil
+}
+
+// streamsUnder lists the files under a directory that are streams by content.
+func streamsUnder(dir string) ([]string, error) {
+	paths, err := metrics.FindStreams(dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, path := range paths {
+		start, err := readStart(path)
+		if err != nil {
+			return nil, failed("open", path, err)
+		}
+		if metrics.IsStream(start) {
+			found = append(found, path)
+		}
+	}
+	return found, nil
+}
+
+// keyValues reads operands of the form K=V.
+func keyValues(flag string, pairs []string) (map[string]string, error) {
+	where := map[string]string{}
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, cli.Usagef("--%s %q: KEY=VALUE expected", flag, pair)
+		}
+		where[key] = value
+	}
+	return where, nil
+}
+
+// nameFilter tells whether a metric is wanted by patterns in which * stands for
+// any text; no pattern wants all.
+func nameFilter(patterns []string) func(name string) bool {
+	return func(name string) bool {
+		for _, p := range patterns {
+			if matchStars(p, name) {
+				return true
+			}
+		}
+		return len(patterns) == 0
+	}
+}
+
+func matchStars(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	if last == 0 {
+		return pattern == text
+	}
+	rest, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1:last] {
+		i := strings.Index(rest, part)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(part):]
+	}
+	return strings.HasSuffix(rest, parts[last])
+}
+
+// outTo writes a result to standard output, or to a file that is replaced once
+// it is complete. What is no regular file, a device or a pipe, is written as it
+// is.
+func (a *app) outTo(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return cli.Buffered(a.Out(), write)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return failed("write", path, replaceFile(path, write))
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return failed("write", path, err)
+	}
+	return failed("write", path, errors.Join(cli.Buffered(f, write), f.Close()))
+}
+
+// advise gives an error of a metrics stream its hint.
+func advise(err error) error {
+	var hinted cli.Hinted
+	if err == nil || errors.As(err, &hinted) {
+		return err
+	}
+	return cli.WithHint(err, cli.HintFor(err, metricsHints))
+}
+
+// metricsHints says what to do about the errors of package metrics.
+var metricsHints = []cli.HintRule{
+	{Match: cli.Is(metrics.ErrSlug), Hint: "a slug is 1 to 200 bytes without / and control characters, the same throughout a stream"},
+	{Match: cli.Is(metrics.ErrDiskFull), Hint: "make room; what the file lacks is lost, and a server can be completed from it with foldlog metrics push"},
+	{Match: cli.Is(metrics.ErrUnauthorized), Hint: "FOLDLOG_TOKEN holds the token for the server"},
+	{Match: cli.Is(metrics.ErrAway), Hint: "once the server is back, foldlog metrics push completes it from the file"},
+	{Match: cli.Is(metrics.ErrConflict), Hint: "the server holds other bytes for this stream; foldlog metrics check FILE says whether the file is sound"},
+	{Match: cli.Is(metrics.ErrTooLarge), Hint: "nothing of it was written; keep large things in files, and their paths in the stream"},
+	{Match: cli.Is(fs.ErrExist), Hint: "give a path that does not exist"},
+}
+
+// eachStream calls fn for every stream, tells what fails, and fails at the end
+// if anything did. One stream alone fails on its own.
+func (a *app) eachStream(doing string, paths []string, fn func(path string) error) error {
+	faulty := 0
+	for _, path := range paths {
+		err := failed(doing, path, fn(path))
+		switch {
+		case err == nil:
+			continue
+		case len(paths) == 1, errors.Is(err, cli.ErrOutputClosed), isCancelled(err):
+			return advise(err)
+		}
+		faulty++
+		a.Notef("%v", err)
+	}
+	if faulty > 0 {
+		return fmt.Errorf("%s: %d of %s failed", doing, faulty, plural(int64(len(paths)), "stream"))
+	}
+	return nil
+}

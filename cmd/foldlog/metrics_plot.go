@@ -1,0 +1,345 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/metrics"
+)
+
+// plotFlags is the command line of plot.
+type plotFlags struct {
+	names, where  []string
+	by, x, out    string
+	follow, log   bool
+	width, height int
+	points        int
+}
+
+// plottedMetrics is how many charts there are without --metric.
+const plottedMetrics = 4
+
+func (a *app) metricsPlotCmd() *cobra.Command {
+	var flags plotFlags
+	c := &cobra.Command{
+		Use:   "plot FILE... [--metric NAME]... [-f] [--log] [--x step|time] [--out FILE.png|FILE.svg]",
+		Short: "Draw curves in the terminal, live with -f, or as a PNG or SVG picture",
+		Long: `Draw a chart for each metric, with the curves of all files in it. Beneath the
+axis are marks: S where the stage changed, C for a checkpoint, R for a resume, I
+for an interruption, F for a failure. Values that are not finite are × at the
+lower edge. Where a run was killed and repeated steps, the older copy is dim.
+
+Without --metric the first four metrics are drawn. --by splits a curve by the
+values of a metadata key. --x time is the time since the run began. With -f the
+picture follows the files until interrupted. A long curve is drawn from a sample
+that keeps first, last, minimum and maximum of each stretch.`,
+		Example: "  foldlog metrics plot run.jsonl --metric train/loss --log\n  foldlog metrics plot -f run.jsonl --metric '*/loss'\n  foldlog metrics plot a.jsonl b.jsonl --metric loss --out loss.png",
+		Args:    operands("FILE..."),
+	}
+	f := c.Flags()
+	f.StringArrayVar(&flags.names, "metric", nil, "draw metrics of this `NAME`, in which * stands for any text")
+	f.StringArrayVar(&flags.where, "where", nil, "draw points with this `K=V` in their metadata only")
+	f.StringVar(&flags.by, "by", "", "a curve for each value of this metadata `KEY`")
+	f.StringVar(&flags.x, "x", "step", "the horizontal axis: `step` or time")
+	f.BoolVar(&flags.log, "log", false, "a logarithmic vertical axis")
+	f.BoolVarP(&flags.follow, "follow", "f", false, "draw anew whenever something comes")
+	f.StringVar(&flags.out, "out", "", "write a picture to this `FILE`, .png or .svg")
+	f.IntVar(&flags.width, "width", 0, "width in characters, of a picture in pixels")
+	f.IntVar(&flags.height, "height", 0, "height of each chart in lines, of a picture in pixels")
+	f.IntVar(&flags.points, "points", 2000, "the most points of a curve that are drawn, 0 for all")
+	c.RegisterFlagCompletionFunc("x", cobra.FixedCompletions([]string{"step", "time"}, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		p, err := a.newPlotter(flags, args)
+		if err != nil {
+			return err
+		}
+		if flags.follow {
+			return advise(p.follow(c.Context()))
+		}
+		return advise(p.once(c.Context()))
+	}
+	return c
+}
+
+// plotter draws some files.
+type plotter struct {
+	*app
+	flags plotFlags
+	paths []string
+	want  func(string) bool
+	where map[string]string
+	image func(w io.Writer, charts []*chart, width, height int) error
+}
+
+func (a *app) newPlotter(flags plotFlags, args []string) (*plotter, error) {
+	p := &plotter{app: a, flags: flags, paths: args, want: nameFilter(flags.names)}
+	var err error
+	if p.where, err = keyValues("where", flags.where); err != nil {
+		return nil, err
+	}
+	switch {
+	case flags.x != "step" && flags.x != "time":
+		return nil, cli.Usagef("--x %q: step or time", flags.x)
+	case flags.follow && flags.out != "":
+		return nil, cli.Usagef("-f and --out exclude each other")
+	case flags.width < 0 || flags.height < 0 || flags.points < 0:
+		return nil, cli.Usagef("--width, --height and --points must not be negative")
+	case max(flags.width, flags.height) > 20_000:
+		return nil, cli.Usagef("--width and --height go up to 20000")
+	}
+	switch strings.ToLower(filepath.Ext(flags.out)) {
+	case ".png":
+		p.image = writePNG
+	case ".svg":
+		p.image = writeSVG
+	default:
+		if flags.out != "" {
+			return nil, cli.Usagef("--out %q: its name must end in .png or .svg", flags.out)
+		}
+	}
+	return p, nil
+}
+
+// once draws what the files hold.
+func (p *plotter) once(ctx context.Context) error {
+	var runs []*foldedRun
+	for _, path := range p.paths {
+		run, err := p.readRunNoting(ctx, path)
+		if err != nil {
+			return failed("metrics plot", path, err)
+		}
+		runs = append(runs, run)
+	}
+	charts, left := p.charts(runs)
+	if len(charts) == 0 {
+		return cli.WithHint(fmt.Errorf("metrics plot: no points of %s", p.wanted()), "foldlog metrics show lists the metrics")
+	}
+	if left > 0 {
+		p.Notef("%s not drawn; --metric names them, foldlog metrics show lists them", plural(int64(left), "more metric"))
+	}
+	if p.image != nil {
+		width, height := orElse(p.flags.width, 960), orElse(p.flags.height, 400)
+		return p.outTo(p.flags.out, func(w io.Writer) error { return p.image(w, charts, width, height) })
+	}
+	return cli.Buffered(p.Out(), func(w io.Writer) error {
+		_, err := w.Write(p.frame(charts))
+		return err
+	})
+}
+
+func (p *plotter) wanted() string {
+	if len(p.flags.names) == 0 {
+		return "any metric"
+	}
+	return strings.Join(p.flags.names, ", ")
+}
+
+func orElse(n, other int) int {
+	if n > 0 {
+		return n
+	}
+	return other
+}
+
+// frame is the charts as text.
+func (p *plotter) frame(charts []*chart) []byte {
+	width, height := p.size(len(charts))
+	var b bytes.Buffer
+	for i, c := range charts {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(c.terminal(width, height, p.Color()))
+	}
+	return b.Bytes()
+}
+
+// size is how large a chart is: the flags', or what fits the terminal.
+func (p *plotter) size(charts int) (width, height int) {
+	width, height = 80, 16
+	if f, ok := p.Stdout.(interface{ Fd() uintptr }); ok && p.IsTerminal(p.Stdout) {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
+			width = w
+			height = min(height, h/charts-chartExtra-1)
+		}
+	}
+	return max(orElse(p.flags.width, width), 20), max(orElse(p.flags.height, height), 3)
+}
+
+// charts makes a chart per metric, and says how many metrics were left out.
+func (p *plotter) charts(runs []*foldedRun) (charts []*chart, left int) {
+	byName := map[string]*chart{}
+	for _, run := range runs {
+		for _, curve := range run.fold.Curves() {
+			if !p.want(curve.Name) {
+				continue
+			}
+			c := byName[curve.Name]
+			if c == nil {
+				if len(p.flags.names) == 0 && len(charts) == plottedMetrics {
+					byName[curve.Name] = &chart{}
+					left++
+					continue
+				}
+				c = &chart{title: curve.Name, log: p.flags.log, time: p.flags.x == "time"}
+				byName[curve.Name] = c
+				charts = append(charts, c)
+			}
+			if c.title != "" {
+				p.addCurve(c, run, curve, len(runs) > 1)
+			}
+		}
+	}
+	kept := charts[:0]
+	for _, c := range charts {
+		if c.scale() {
+			kept = append(kept, c)
+		}
+	}
+	return kept, left
+}
+
+// addCurve adds the lines of a run's curve, and its marks.
+func (p *plotter) addCurve(c *chart, run *foldedRun, curve *metrics.Curve, named bool) {
+	added := false
+	for _, group := range p.groups(curve) {
+		r := curve.Read(metrics.Query{Where: p.where, Series: group.series, Points: p.flags.points})
+		if r.Len() == 0 {
+			continue
+		}
+		label := group.label
+		if named {
+			label = strings.TrimSpace(run.name() + " " + label)
+		}
+		c.add(label, r, run.fold.FirstTSMS)
+		added = true
+	}
+	if added {
+		c.mark(run)
+	}
+}
+
+// curveGroup is the series that are one line.
+type curveGroup struct {
+	label  string
+	series []int
+}
+
+// groups splits a curve by --by; without it there is one line of all series.
+func (p *plotter) groups(curve *metrics.Curve) []curveGroup {
+	if p.flags.by == "" {
+		return []curveGroup{{}}
+	}
+	var groups []curveGroup
+	index := map[string]int{}
+	for i, s := range curve.Series {
+		value := s.Metadata.Text(p.flags.by)
+		at, ok := index[value]
+		if !ok {
+			at = len(groups)
+			index[value] = at
+			groups = append(groups, curveGroup{label: p.flags.by + "=" + value})
+		}
+		groups[at].series = append(groups[at].series, i)
+	}
+	return groups
+}
+
+// redrawEvery is how often a live picture changes at most.
+const redrawEvery = 250 * time.Millisecond
+
+// follow draws anew when something comes, until ctx ends, which is no error.
+func (p *plotter) follow(ctx context.Context) error {
+	runs := make([]*liveRun, len(p.paths))
+	for i, path := range p.paths {
+		runs[i] = newLiveRun(path)
+		defer runs[i].close()
+	}
+	tick := time.NewTicker(redrawEvery)
+	defer tick.Stop()
+	screen := screen{w: p.Out(), terminal: p.IsTerminal(p.Stdout)}
+	for {
+		changed := false
+		var folds []*foldedRun
+		for _, r := range runs {
+			more, err := r.poll()
+			if err != nil {
+				return failed("metrics plot", r.run.path, err)
+			}
+			changed = changed || more
+			folds = append(folds, r.run)
+		}
+		if charts, _ := p.charts(folds); changed && len(charts) > 0 {
+			if err := screen.show(p.frame(charts)); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// liveRun is a run that grows.
+type liveRun struct {
+	follower *metrics.Follower
+	run      *foldedRun
+}
+
+func newLiveRun(path string) *liveRun {
+	return &liveRun{metrics.NewFollower(path), &foldedRun{path: path}}
+}
+
+func (l *liveRun) close() { l.follower.Close() }
+
+// poll applies what has come. A file that was rewritten is read from its
+// beginning: what it lost is no longer part of the run.
+func (l *liveRun) poll() (changed bool, err error) {
+	rewritten := false
+	err = l.follower.Poll(func(it *metrics.Item) {
+		changed = true
+		rewritten = rewritten || it.Kind == metrics.ItemRewritten
+		if !rewritten {
+			l.run.take(it)
+		}
+	})
+	if err != nil || !rewritten {
+		return changed, err
+	}
+	l.close()
+	*l = *newLiveRun(l.run.path)
+	_, err = l.poll()
+	return true, err
+}
+
+// screen shows one frame in the place of the last.
+type screen struct {
+	w        io.Writer
+	terminal bool
+	lines    int // of the frame that is shown
+}
+
+func (s *screen) show(frame []byte) error {
+	var b bytes.Buffer
+	switch {
+	case s.lines > 0 && s.terminal:
+		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", s.lines)
+	case s.lines > 0:
+		b.WriteByte('\n')
+	}
+	b.Write(frame)
+	s.lines = bytes.Count(frame, []byte{'\n'})
+	_, err := s.w.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/metrics"
+)
+
+// pushView is one line of `foldlog metrics push --json`. Fields are added and
+// never renamed or removed.
+type pushView struct {
+	Path      string `json:"path"`
+	Slug      string `json:"slug"`
+	Stream    string `json:"stream"`     // its id at the server
+	Events    int64  `json:"events"`     // that the server did not have
+	Bytes     int64  `json:"bytes"`      // of them
+	Total     int64  `json:"total"`      // bytes that the server now has
+	TornBytes int64  `json:"torn_bytes"` // of a last line without its newline, left out
+	Page      string `json:"page"`       // where the server shows the run
+}
+
+func (a *app) metricsPushCmd() *cobra.Command {
+	var to string
+	c := &cobra.Command{
+		Use:   "push [FILE|ROOT]... [--to http(s)://HOST] [--json]",
+		Short: "Complete a server from the files of streams",
+		Long: `Send a Foldlog server what it lacks of metrics streams. Doing it again sends only
+what is new, and nothing twice; the files may still be written. The server is
+that of --to or FOLDLOG_SERVER, the token is FOLDLOG_TOKEN.`,
+		Example: "  foldlog metrics push run.jsonl --to https://foldlog.example\n  foldlog metrics push runs/",
+		Args:    operands("[FILE]..."),
+	}
+	c.Flags().StringVar(&to, "to", "", "the `SERVER`, http(s)://HOST")
+	asJSON := jsonFlag(c, "print one line of JSON for each stream")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		client, err := a.pushClient(to)
+		if err != nil {
+			return err
+		}
+		paths, err := a.streams(args)
+		if err != nil {
+			return advise(err)
+		}
+		return a.eachStream("metrics push", paths, func(path string) error {
+			return a.push(c.Context(), client, path, *asJSON)
+		})
+	}
+	return c
+}
+
+func (a *app) pushClient(to string) (metrics.Client, error) {
+	if to == "" {
+		to = a.Var("FOLDLOG_SERVER")
+	}
+	if to == "" {
+		return metrics.Client{}, cli.Usagef("--to is missing: http(s)://HOST, or FOLDLOG_SERVER")
+	}
+	t, err := metrics.ParseTarget(to)
+	if err == nil && t.Kind != metrics.TargetHTTP {
+		err = fmt.Errorf("%w: %q is no server", metrics.ErrTarget, to)
+	}
+	if err != nil {
+		return metrics.Client{}, &cli.UsageError{Err: fmt.Errorf("--to: %w", err)}
+	}
+	return metrics.Client{Base: t.URL, Token: a.Var("FOLDLOG_TOKEN"), HTTP: &http.Client{Timeout: metrics.DefaultRequestTimeout}}, nil
+}
+
+func (a *app) push(ctx context.Context, client metrics.Client, path string, asJSON bool) error {
+	p, err := a.pushFile(ctx, client, path)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return cli.WriteJSONLine(a.Out(), pushView{path, p.Slug, p.Stream, p.Events, p.Bytes, p.Total, p.Torn, p.Page})
+	}
+	if p.Torn > 0 {
+		a.Notef("%s: the last line is torn: %s without a newline not sent", path, cli.Size(p.Torn))
+	}
+	text := fmt.Sprintf("%s  %s, %s, sent; the server has %s", p.Slug, plural(p.Events, "event"), cli.Size(p.Bytes), cli.Size(p.Total))
+	if p.Page != "" {
+		text += "  " + p.Page
+	}
+	_, err = fmt.Fprintln(a.Out(), cli.Safe(text))
+	return err
+}
+
+func (a *app) pushFile(ctx context.Context, client metrics.Client, path string) (metrics.Pushed, error) {
+	bar := a.NewProgress("push "+path, cli.Bytes)
+	defer bar.Close()
+	client.Progress = bar.Set
+	return client.Push(ctx, path)
+}

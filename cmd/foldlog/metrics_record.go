@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/metrics"
+)
+
+// recordGrace is how long record goes on reading after a signal, so that what
+// the training run says at its end is in the stream.
+const recordGrace = 2 * time.Second
+
+// recordFlags is the command line of record.
+type recordFlags struct {
+	slug, describe string
+	to, meta       []string
+	system         bool
+	systemEvery    time.Duration
+	reading        valueReading
+}
+
+func (a *app) metricsRecordCmd() *cobra.Command {
+	var flags recordFlags
+	c := &cobra.Command{
+		Use:   "record --slug SLUG --to TARGET... [--describe TEXT] [--meta K=V]... [--system]",
+		Short: "Write a stream from the output of a training run",
+		Long: `Write a metrics stream from what a training run prints, and pass that on to
+standard output, unless a target is stdout or with --quiet. Targets are
+jsonl:PATH, which is appended to, stdout, and http(s)://HOST, a Foldlog server;
+without --to it is FOLDLOG_SERVER.
+
+Standard input may have the events of a stream; JSON lines, of which every
+number is a metric, those inside objects under "outer/inner"; and lines with
+name=value in them. The member "step", or that of --step, is the step;
+without it the lines count. Members named by --tag are the metrics' metadata.
+Anything else is passed on and not recorded.
+
+The end of the input ends the run, unless it has the events itself and no done
+among them. SIGINT and SIGTERM write the interruption and no done. A target that
+is full or away never holds the training up: what is lost is counted, told at
+the end, and makes the exit status 1.`,
+		Example: "  python train.py | foldlog metrics record --slug my-run --to jsonl:run.jsonl --meta lr=0.001\n  python train.py | foldlog metrics record --slug my-run --to jsonl:run.jsonl --to https://foldlog.example --system",
+		Args:    operands(),
+	}
+	f := c.Flags()
+	f.StringVar(&flags.slug, "slug", "", "the `SLUG` that names the run; by default that of the input's open")
+	f.StringArrayVar(&flags.to, "to", nil, "a `TARGET`: jsonl:PATH, stdout or http(s)://HOST; may be given more than once")
+	f.StringVar(&flags.describe, "describe", "", "one line about the run")
+	f.StringArrayVar(&flags.meta, "meta", nil, "a `K=V` of the run's identity; may be given more than once")
+	f.BoolVar(&flags.system, "system", false, "add CPU, memory and GPU series")
+	f.DurationVar(&flags.systemEvery, "system-every", 10*time.Second, "how often --system looks")
+	flags.reading.addFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		rec, err := a.newRecorder(flags)
+		if err != nil {
+			return advise(err)
+		}
+		return advise(a.record(c.Context(), rec, flags))
+	}
+	return c
+}
+
+// recorder turns lines into the events of one stream, in order: an open first,
+// done last. It is for one goroutine.
+type recorder struct {
+	emitter *metrics.Emitter
+	slug    string // "" until an open says it
+	// describe and meta are what the command line adds to every open.
+	describe string
+	meta     metrics.Metadata
+	reading  valueReading
+	notef    func(format string, args ...any)
+
+	opened      bool
+	ownOpen     bool  // the input has no open, so that its end is the run's
+	done        bool  // the input has said done, which is held back
+	interrupted bool  // the input has said so since the last open
+	step        int64 // of the latest metric
+	counted     bool  // a step has come or been counted
+	unread      int64 // events that could not be taken
+	firstUnread error
+}
+
+func (a *app) newRecorder(flags recordFlags) (*recorder, error) {
+	rec := &recorder{slug: flags.slug, describe: flags.describe, reading: flags.reading, notef: a.Notef}
+	if flags.slug != "" {
+		if err := metrics.CheckSlug(flags.slug); err != nil {
+			return nil, &cli.UsageError{Err: fmt.Errorf("--slug: %w", err)}
+		}
+	}
+	var err error
+	if rec.meta, err = metaFlags(flags.meta); err != nil {
+		return nil, err
+	}
+	targets, err := a.targets(flags.to)
+	if err != nil {
+		return nil, err
+	}
+	if rec.emitter, err = metrics.NewEmitter(metrics.EmitterOptions{Targets: targets, Clock: a.Time}); err != nil {
+		return nil, fmt.Errorf("metrics record: %w", err)
+	}
+	return rec, nil
+}
+
+// targets reads --to, FOLDLOG_SERVER and FOLDLOG_TOKEN.
+func (a *app) targets(to []string) ([]metrics.Target, error) {
+	if server := a.Var("FOLDLOG_SERVER"); len(to) == 0 && server != "" {
+		to = []string{server}
+	}
+	if len(to) == 0 {
+		return nil, cli.Usagef("--to is missing: jsonl:PATH, stdout or http(s)://HOST")
+	}
+	var targets []metrics.Target
+	for _, text := range to {
+		t, err := metrics.ParseTarget(text)
+		if err != nil {
+			return nil, &cli.UsageError{Err: fmt.Errorf("--to: %w", err)}
+		}
+		switch t.Kind {
+		case metrics.TargetStdout:
+			t.Stdout = lossyOutput{a.Out()}
+		case metrics.TargetHTTP:
+			t.Token = a.Var("FOLDLOG_TOKEN")
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+// metaFlags makes metadata of K=V; what is a JSON number, true, false or null
+// is one.
+func metaFlags(pairs []string) (metrics.Metadata, error) {
+	values, err := keyValues("meta", pairs)
+	if err != nil {
+		return "", err
+	}
+	var m metrics.Metadata
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		m = m.Merge(metaValue(key, values[key]))
+	}
+	return m, nil
+}
+
+func metaValue(key, value string) metrics.Metadata {
+	quoted := metrics.Meta(key, value)
+	if raw, ok := scalarJSON(value); ok {
+		name := metrics.Meta(key, "")
+		return name[:len(name)-len(`""}`)] + metrics.Metadata(raw) + "}"
+	}
+	return quoted
+}
+
+// record reads standard input to its end, or until a while after a signal.
+func (a *app) record(ctx context.Context, rec *recorder, flags recordFlags) error {
+	pass := a.passThrough(flags.to)
+	lines := metrics.NewMixed(0, rec.item)
+	stopSystem, samples := a.watchSystem(flags)
+	chunks := readChunks(orEmpty(a.Stdin))
+	signal, grace := ctx.Done(), (<-chan time.Time)(nil)
+	var inputErr error
+	for open := true; open; {
+		select {
+		case c, ok := <-chunks:
+			if !ok || c.err != nil {
+				inputErr, open = c.err, false
+				break
+			}
+			pass.write(c.b)
+			lines.Write(c.b)
+			c.release()
+		case s := <-samples:
+			rec.sample(s)
+		case <-signal:
+			signal, grace = nil, time.After(recordGrace)
+			a.Notef("interrupted; reading on for a moment")
+		case <-grace:
+			open = false
+		}
+	}
+	lines.Close()
+	stopSystem()
+	report := rec.end(signalOf(ctx))
+	return errors.Join(a.told(ctx, rec, pass, report), failed("read", "standard input", inputErr))
+}
+
+// told says what became of everything. A signal is the error if nothing is
+// lost.
+func (a *app) told(ctx context.Context, rec *recorder, pass *passing, report metrics.Report) error {
+	for _, t := range report.Targets {
+		a.Notef("%s", t.String())
+		if t.Page != "" {
+			a.Notef("see %s", t.Page)
+		}
+	}
+	var lost []error
+	if n := report.Lost(); n > 0 || report.Err() != nil {
+		lost = append(lost, fmt.Errorf("%s lost: %w", plural(n, "event"), orSlow(report.Err())))
+	}
+	if rec.unread > 0 {
+		lost = append(lost, fmt.Errorf("%s not recorded, the first: %w", plural(rec.unread, "line"), rec.firstUnread))
+	}
+	if pass.lost > 0 {
+		lost = append(lost, fmt.Errorf("%s not passed on: %w", cli.Size(pass.lost), pass.err))
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("metrics record: %w", errors.Join(lost...))
+	}
+	if !rec.opened {
+		a.Notef("nothing was recorded: the input has no events, JSON lines or name=value")
+	}
+	return ctx.Err()
+}
+
+func orSlow(err error) error {
+	if err == nil {
+		return metrics.ErrSlow
+	}
+	return err
+}
+
+// signalOf is the name of the signal that ended a context, "" if it goes on.
+func signalOf(ctx context.Context) string {
+	var signal *cli.SignalError
+	switch {
+	case ctx.Err() == nil:
+		return ""
+	case errors.As(context.Cause(ctx), &signal):
+		return signal.Name
+	}
+	return "cancellation"
+}
+
+// passing copies the input on until nobody reads it any more.
+type passing struct {
+	w    io.Writer // nil for nowhere
+	lost int64     // bytes
+	err  error
+}
+
+func (a *app) passThrough(to []string) *passing {
+	if a.Quiet || slices.Contains(to, "stdout") {
+		return &passing{}
+	}
+	return &passing{w: a.Out()}
+}
+
+func (p *passing) write(b []byte) {
+	if p.w == nil {
+		return
+	}
+	if p.err != nil {
+		p.lost += int64(len(b))
+		return
+	}
+	n, err := lossyOutput{p.w}.Write(b)
+	if err != nil {
+		p.err, p.lost = err, int64(len(b)-n)
+	}
+}
+
+// lossyOutput keeps a closed standard output from ending the command quietly:
+// here it is a loss that is to be told.
+type lossyOutput struct{ w io.Writer }
+
+func (o lossyOutput) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if errors.Is(err, cli.ErrOutputClosed) {
+		err = metrics.ErrPipeClosed
+	}
+	return n, err
+}
+
+// inputChunk is a piece of standard input.
+type inputChunk struct {
+	b       []byte
+	err     error
+	release func()
+}
+
+// readChunks reads in a goroutine of its own, which a signal leaves behind.
+func readChunks(in io.Reader) <-chan inputChunk {
+	out, free := make(chan inputChunk), make(chan []byte, 2)
+	free <- make([]byte, 64<<10)
+	free <- make([]byte, 64<<10)
+	go func() {
+		defer close(out)
+		for buf := range free {
+			n, err := in.Read(buf)
+			if n > 0 {
+				out <- inputChunk{b: buf[:n], release: func() { free <- buf }}
+			} else {
+				free <- buf
+			}
+			if err != nil && err != io.EOF {
+				out <- inputChunk{err: err}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// item takes one line of the input.
+func (r *recorder) item(it *metrics.Item) {
+	switch it.Kind {
+	case metrics.ItemEvent:
+		r.refused(it, r.event(&it.Event))
+	case metrics.ItemValues:
+		r.refused(it, r.values(it))
+	case metrics.ItemBad:
+		r.refused(it, it.Err)
+	case metrics.ItemText:
+		if it.Cut && bytes.HasPrefix(it.Line, []byte("{")) {
+			r.refused(it, fmt.Errorf("line %d: %w", it.Number, metrics.ErrLineTooLong))
+		}
+	}
+}
+
+func (r *recorder) refused(it *metrics.Item, err error) {
+	if err == nil {
+		return
+	}
+	if !cli.As[*metrics.LineError](err) && !errors.Is(err, metrics.ErrLineTooLong) {
+		err = fmt.Errorf("line %d: %w", it.Number, err)
+	}
+	if r.unread++; r.unread == 1 {
+		r.firstUnread = err
+		r.notef("not recorded: %v", err)
+	}
+}

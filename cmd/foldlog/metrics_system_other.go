@@ -1,0 +1,14 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+// machine is only known on Linux.
+type machine struct{}
+
+func openMachine() (*machine, error) {
+	return nil, errors.New("CPU and memory series are there on Linux only; recording goes on without them")
+}
+
+func (*machine) sample() systemSample { return nil }
