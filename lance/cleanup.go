@@ -27,13 +27,15 @@ type CleanUpOptions struct {
 	// zero is DefaultKeepVersions.
 	KeepVersions int
 	// KeepAge keeps every version that is younger than this by the store's clock, so
-	// that readers of it can finish; zero is DefaultKeepAge.
+	// that readers of it can finish; zero is DefaultKeepAge. Less than ten minutes is
+	// refused unless AnyAge is set: a committer that slept so long could take the
+	// number of a version that is gone.
 	KeepAge time.Duration
 	// SafetyAge keeps files that neither a kept nor a removed version names, which
 	// may belong to a commit under way, until they are this old; zero is
 	// DefaultSafetyAge. Less than MaxCommitAge is refused unless AnyAge is set.
 	SafetyAge time.Duration
-	// AnyAge allows any SafetyAge: right only when nothing else uses the table.
+	// AnyAge allows any KeepAge and SafetyAge: right only when nothing else uses the table.
 	AnyAge bool
 	// Pause is slept between removals, to pace the work.
 	Pause time.Duration
@@ -62,6 +64,9 @@ func (o CleanUpOptions) withDefaults() (CleanUpOptions, error) {
 	}
 	if o.SafetyAge < MaxCommitAge && !o.AnyAge {
 		return o, fmt.Errorf("a safety age of %v is less than a commit may take (%v)", o.SafetyAge, MaxCommitAge)
+	}
+	if o.KeepAge < minKeepAge && !o.AnyAge {
+		return o, fmt.Errorf("a keep age of %v is less than %v", o.KeepAge, minKeepAge)
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()

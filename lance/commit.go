@@ -15,6 +15,10 @@ import (
 // it is given up with ErrStale: clean-up may have taken its files for abandoned.
 const MaxCommitAge = 2 * time.Hour
 
+// minKeepAge is the least that clean-up keeps versions for. A manifest that is put
+// within half of it after the latest was read cannot take a number that was used.
+const minKeepAge = 10 * time.Minute
+
 // maxCommitPause bounds the pause between two tries, which keeps many committers
 // from colliding for ever.
 const maxCommitPause = 200 * time.Millisecond
@@ -56,6 +60,7 @@ func (d *Dataset) tryCommit(ctx context.Context, c change) (*Dataset, error) {
 	}
 	base := d
 	for try := 0; ; try++ {
+		read := time.Now()
 		latest, err := base.Latest(ctx)
 		if err != nil {
 			return nil, err
@@ -71,7 +76,10 @@ func (d *Dataset) tryCommit(ctx context.Context, c change) (*Dataset, error) {
 		}
 		next, err := base.put(ctx, c, name)
 		if err == nil {
-			return next, next.descends(ctx, base)
+			if err := next.descends(ctx, base, read); err != nil {
+				return nil, err
+			}
+			return next, nil
 		}
 		if !errors.Is(err, objstore.ErrExists) {
 			return nil, err
@@ -154,17 +162,19 @@ func (d *Dataset) put(ctx context.Context, c change, txnFile string) (*Dataset, 
 	return newDataset(d.store, m, d.cache)
 }
 
-// descends checks, if versions came after ours, that the one we built on is still
-// there: clean-up removes the oldest first, so then ours was never removed and
-// written anew by us.
-func (d *Dataset) descends(ctx context.Context, base *Dataset) error {
-	latest, err := latestVersion(ctx, d.store)
-	if err != nil || latest <= d.m.Version {
-		return nil // committed; what comes after is another's business
+// descends checks, after a put that came late, that the version we built on is still
+// there: clean-up removes the oldest first, so then ours was never removed and written
+// anew by us.
+func (d *Dataset) descends(ctx context.Context, base *Dataset, read time.Time) error {
+	if time.Since(read) < minKeepAge/2 {
+		return nil
 	}
-	_, err = d.store.Stat(ctx, manifestKey(base.m.Version))
-	if errors.Is(err, objstore.ErrNotFound) && latest > d.m.Version+1 {
+	_, err := d.store.Stat(ctx, manifestKey(base.m.Version))
+	switch {
+	case errors.Is(err, objstore.ErrNotFound):
 		return ErrStale
+	case err != nil:
+		return fmt.Errorf("%w: %w", objstore.ErrAmbiguous, err)
 	}
 	return nil
 }

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	versionsDir     = "_versions/"
+	versionsDir     = format.VersionsDir
 	transactionsDir = "_transactions/"
 	dataDir         = "data/"
 	indicesDir      = "_indices/"
 	deletionsDir    = "_deletions/"
-	manifestExt     = ".manifest"
+	manifestExt     = format.ManifestExt
 	maxManifest     = 1 << 30
 )
 
@@ -67,10 +67,7 @@ func newDataset(store objstore.Store, m *format.Manifest, c *cache) (*Dataset, e
 	return &Dataset{store: store, m: m, schema: schema, cache: c}, nil
 }
 
-// manifestKey names versions so that the newest comes first in a listing.
-func manifestKey(version uint64) string {
-	return fmt.Sprintf("%s%020d%s", versionsDir, math.MaxUint64-version, manifestExt)
-}
+func manifestKey(version uint64) string { return format.ManifestKey(version) }
 
 // parseManifestKey returns the version, or false for what is not a manifest.
 func parseManifestKey(key string) (uint64, bool, error) {

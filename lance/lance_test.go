@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -347,11 +348,14 @@ func TestVersionsAreListedAndCleanedUp(t *testing.T) {
 	if stats.Versions != 0 || stats.Files != 0 {
 		t.Errorf("the young went: %+v", stats)
 	}
-	_, err = d.CleanUp(t.Context(), CleanUpOptions{SafetyAge: 1})
+	_, err = d.CleanUp(t.Context(), CleanUpOptions{SafetyAge: 1, KeepAge: time.Hour})
 	if err == nil {
 		t.Error("a dangerous age was accepted")
 	}
-	stats, err = d.CleanUp(t.Context(), CleanUpOptions{KeepVersions: 2, KeepAge: 1})
+	if _, err = d.CleanUp(t.Context(), CleanUpOptions{KeepAge: 1}); err == nil {
+		t.Error("a dangerous age was accepted")
+	}
+	stats, err = d.CleanUp(t.Context(), CleanUpOptions{KeepVersions: 2, Now: time.Now().Add(2 * time.Hour)})
 	ok(t, err)
 	if stats.Versions != 31 || stats.Files == 0 {
 		t.Errorf("%+v", stats)

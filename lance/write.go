@@ -223,17 +223,7 @@ func (w *fragmentWriter) close() (format.Fragment, error) {
 	if err := w.dst.Close(); err != nil {
 		return format.Fragment{}, err
 	}
-	return format.Fragment{Files: []format.DataFile{dataFileOf(w.path, w.fields, w.file.Size())}, Rows: w.file.Rows()}, nil
-}
-
-// dataFileOf describes a file that holds exactly some columns in their order.
-func dataFileOf(path string, fields []format.Field, size int64) format.DataFile {
-	file := format.DataFile{Path: path, Major: 2, Minor: 0, Size: size}
-	for i, f := range fields {
-		file.Fields = append(file.Fields, f.ID)
-		file.Columns = append(file.Columns, int32(i))
-	}
-	return file
+	return format.Fragment{Files: []format.DataFile{format.DataFileOf(w.path, w.fields, w.file.Size())}, Rows: w.file.Rows()}, nil
 }
 
 func (w *fragmentWriter) abort() {

@@ -205,3 +205,11 @@ func SchemaOf(fields []Field) (*arrow.Schema, error) {
 	}
 	return arrow.NewSchema(out, nil), nil
 }
+
+// AsNullable returns the field of a copy of the column that may hold nulls.
+func (f Field) AsNullable(nullable bool) Field {
+	return Field{
+		ID: f.ID, Name: f.Name, Logical: f.Logical, Nullable: f.Nullable || nullable,
+		PrimaryKey: f.PrimaryKey && !nullable, Metadata: f.Metadata,
+	}
+}

@@ -201,3 +201,13 @@ func parseFragments(fields []wire.Field, num int) ([]Fragment, error) {
 	}
 	return out, nil
 }
+
+// DataFileOf describes a file that holds exactly some columns in their order.
+func DataFileOf(path string, fields []Field, size int64) DataFile {
+	file := DataFile{Path: path, Major: 2, Minor: 0, Size: size}
+	for i, f := range fields {
+		file.Fields = append(file.Fields, f.ID)
+		file.Columns = append(file.Columns, int32(i))
+	}
+	return file
+}

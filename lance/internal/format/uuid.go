@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"math/bits"
 	"strings"
 )
@@ -50,4 +51,15 @@ func DataFileName() string {
 // digits, lowest first, and an extension with its dot.
 func ReversedName(n uint64, ext string) string {
 	return fmt.Sprintf("%064b%s", bits.Reverse64(n), ext)
+}
+
+// Where versions are.
+const (
+	VersionsDir = "_versions/"
+	ManifestExt = ".manifest"
+)
+
+// ManifestKey names a version so that the newest comes first in a listing.
+func ManifestKey(version uint64) string {
+	return fmt.Sprintf("%s%020d%s", VersionsDir, math.MaxUint64-version, ManifestExt)
 }

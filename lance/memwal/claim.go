@@ -1,0 +1,180 @@
+package memwal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/internal/format"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// shard is a claimed shard. Its methods are not for concurrent use.
+type shard struct {
+	store  objstore.Store
+	fields []format.Field
+	key    string
+	state  *state
+	// fresh is when the state was put or read.
+	fresh time.Time
+}
+
+// minGrace is the least that clean-up keeps versions of a manifest for. A put that
+// follows the one before within half of it cannot take a number that was cleaned up.
+const minGrace = 10 * time.Minute
+
+// current checks, after a put that came late, that the version before is still there:
+// the oldest are removed first, so then ours was never another's.
+func (sh *shard) current(ctx context.Context, version uint64) error {
+	if time.Since(sh.fresh) < minGrace/2 || version == 1 {
+		return nil
+	}
+	_, err := sh.store.Stat(ctx, manifestKey(sh.state.id, version-1))
+	if errors.Is(err, objstore.ErrNotFound) {
+		return ErrFenced
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsure, err)
+	}
+	return nil
+}
+
+// tableOf reads what a shard must know of the table.
+func tableOf(ctx context.Context, d *lance.Dataset) (fields []format.Field, key string, err error) {
+	b, err := d.Store().Get(ctx, format.ManifestKey(d.Version()), 1<<30)
+	if err != nil {
+		return nil, "", err
+	}
+	m, err := format.ParseManifest(b)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := m.Writable(); err != nil {
+		return nil, "", err
+	}
+	for _, f := range m.Fields {
+		if f.PrimaryKey && f.Logical == "string" && f.Name == d.PrimaryKey() {
+			key = f.Name
+		}
+		if f.Name == Tombstone {
+			return nil, "", fmt.Errorf("the table has a column %q", Tombstone)
+		}
+	}
+	if key == "" {
+		return nil, "", ErrNoKey
+	}
+	return fieldsOfGeneration(m.Fields, key), key, nil
+}
+
+// claim takes a shard over with the next epoch, or makes it. Whoever had it cannot
+// publish any more once this returns.
+func claim(ctx context.Context, d *lance.Dataset, id ID) (*shard, error) {
+	fields, key, err := tableOf(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	sh := &shard{store: d.Store(), fields: fields, key: key}
+	target := uint64(0)
+	for {
+		sh.fresh = time.Now()
+		old, err := latestState(ctx, sh.store, id)
+		var next *state
+		switch {
+		case errors.Is(err, objstore.ErrNotFound):
+			next = &state{version: 1, epoch: 1, next: 1, id: id}
+		case err != nil:
+			return nil, err
+		case old.status != statusActive:
+			return nil, ErrSealed
+		case target != 0 && old.epoch >= target:
+			return nil, ErrFenced
+		default:
+			next = old.clone()
+			next.version++
+			next.epoch++
+		}
+		target = next.epoch
+		err = sh.store.PutIfAbsent(ctx, manifestKey(id, next.version), next.message())
+		if errors.Is(err, objstore.ErrExists) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		sh.state = next
+		if err := sh.current(ctx, next.version); err != nil {
+			return nil, err
+		}
+		if next.epoch == 1 {
+			return sh, nil
+		}
+		return sh, sh.takeOver(ctx)
+	}
+}
+
+// takeOver fences the owner before and replays what it left in the log: each entry
+// becomes a generation of its own.
+func (sh *shard) takeOver(ctx context.Context) error {
+	end, err := fence(ctx, sh.store, sh.state)
+	if err != nil {
+		return fmt.Errorf("fence: %w", err)
+	}
+	for at := sh.state.replayAfter + 1; at < end; at++ {
+		e, err := readWAL(ctx, sh.store, sh.state.id, at)
+		if err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+		if e.epoch > sh.state.epoch {
+			return ErrFenced
+		}
+		if e.sentinel {
+			continue
+		}
+		c, err := gather(sh.fields, sh.key, e.batches)
+		if err != nil {
+			return fmt.Errorf("replay entry %d: %w", at, err)
+		}
+		if err := sh.flush(ctx, c, at); err != nil {
+			return fmt.Errorf("replay entry %d: %w", at, err)
+		}
+	}
+	return sh.update(ctx, func(next *state) { next.replayAfter, next.lastSeen = end, max(next.lastSeen, end) })
+}
+
+// flush makes rows a generation. With its manifest it is acknowledged; before that
+// nothing has happened, and the next flush takes the same number.
+func (sh *shard) flush(ctx context.Context, c *contents, replayed uint64) error {
+	g, err := c.write(ctx, sh.store, sh.state.id, sh.state.next)
+	if err != nil {
+		return err
+	}
+	return sh.update(ctx, func(next *state) {
+		next.generations = append(next.generations, g)
+		next.next = g.number + 1
+		next.replayAfter = max(next.replayAfter, replayed)
+		next.lastSeen = max(next.lastSeen, replayed)
+	})
+}
+
+// update puts the next version of the manifest. ErrFenced says that the shard is
+// another's, ErrUnsure that this cannot be told.
+func (sh *shard) update(ctx context.Context, change func(*state)) error {
+	next := sh.state.clone()
+	next.version++
+	change(next)
+	start := time.Now()
+	err := sh.store.PutIfAbsent(ctx, manifestKey(next.id, next.version), next.message())
+	switch {
+	case err == nil:
+		if err := sh.current(ctx, next.version); err != nil {
+			return err
+		}
+		sh.state, sh.fresh = next, start
+		return nil
+	case errors.Is(err, objstore.ErrExists):
+		return ErrFenced // only a claim takes a version that is ours
+	}
+	return fmt.Errorf("%w: %w", ErrUnsure, err)
+}

@@ -1,0 +1,302 @@
+package memwal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// Adopt takes over the shard of a writer that died: it claims it, which fences the
+// writer should it still live, replays its log, seals it, and merges its generations
+// into the table. Doing it again, or after a crash within, goes on where it stood.
+// A shard that a sharding spec names is claimed and merged but not sealed, for its
+// writers come back. Whether a writer is dead is for the caller to know.
+func (t *Table) Adopt(ctx context.Context, id ID, keepExisting bool) (lance.MergeStats, error) {
+	s, err := t.seal(ctx, id)
+	if err != nil {
+		return lance.MergeStats{}, fmt.Errorf("adopt shard %s: %w", id, err)
+	}
+	stats, _, err := t.merge(ctx, s, keepExisting)
+	if err != nil {
+		return stats, fmt.Errorf("adopt shard %s: %w", id, err)
+	}
+	return stats, nil
+}
+
+// seal claims and seals a shard, unless it is sealed, and returns its last state.
+func (t *Table) seal(ctx context.Context, id ID) (*state, error) {
+	s, err := latestState(ctx, t.store, id)
+	if err != nil || s.status == statusSealed {
+		return s, err
+	}
+	d, err := t.install(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sh, err := claim(ctx, d, id)
+	if err != nil {
+		return nil, err
+	}
+	if sh.state.specID == 0 {
+		err = sh.update(ctx, func(next *state) { next.status = statusSealed })
+	}
+	return sh.state, err
+}
+
+// DefaultGrace is how long files that no reader will look for again are kept, for
+// those that began before.
+const DefaultGrace = time.Hour
+
+// CollectOptions says what [Table.Collect] may remove. The zero value is the default.
+type CollectOptions struct {
+	// Grace is how old what a shard does not name any more must be; zero is
+	// DefaultGrace. It must be longer than any view is read. Less than ten minutes is
+	// refused: a writer that slept so long could not tell that it is fenced.
+	Grace time.Duration
+	// AnyAge allows any Grace, zero too: right only when nothing else uses the table.
+	AnyAge bool
+	// Pause is slept between removals, to pace the work.
+	Pause time.Duration
+	// Now is the store's time; zero is this machine's.
+	Now time.Time
+}
+
+// CollectStats counts what was removed.
+type CollectStats struct {
+	Generations, Shards, Files int
+}
+
+// keepStates is how many versions of a shard's manifest are always kept.
+const keepStates = 8
+
+// orphanAge is how old a directory must be that no manifest ever named: it may be of a
+// flush under way.
+const orphanAge = lance.DefaultSafetyAge
+
+// Collect removes what merging has left: the files of merged generations and of failed
+// flushes, replayed log entries, old versions of shard manifests, and shards that are
+// sealed and wholly merged.
+func (t *Table) Collect(ctx context.Context, opts CollectOptions) (CollectStats, error) {
+	if opts.Grace == 0 && !opts.AnyAge {
+		opts.Grace = DefaultGrace
+	}
+	if opts.Grace < minGrace && !opts.AnyAge {
+		return CollectStats{}, fmt.Errorf("collect: a grace of %v is less than %v", opts.Grace, minGrace)
+	}
+	if opts.Now.IsZero() {
+		opts.Now = time.Now()
+	}
+	c := &collector{t: t, opts: opts}
+	states, err := t.states(ctx)
+	if err == nil {
+		t.forget(states)
+		err = c.run(ctx, states)
+	}
+	if err != nil {
+		return c.stats, fmt.Errorf("collect: %w", err)
+	}
+	return c.stats, nil
+}
+
+type collector struct {
+	t     *Table
+	opts  CollectOptions
+	stats CollectStats
+}
+
+func (c *collector) run(ctx context.Context, states []*state) error {
+	base, err := c.t.Base(ctx)
+	if err != nil {
+		return err
+	}
+	merged, _, err := base.MergeProgress()
+	if err != nil {
+		return err
+	}
+	for _, s := range states {
+		unmerged := slices.ContainsFunc(s.generations, func(g generation) bool { return g.number > merged[s.id] })
+		if s.status == statusSealed && s.specID == 0 && !unmerged {
+			err = c.shard(ctx, s)
+		} else {
+			err = c.leftovers(ctx, s, merged[s.id])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dirs lists the files of a shard by the directory that they are in, and the age of
+// the youngest of each.
+func (c *collector) dirs(ctx context.Context, id ID) (files map[string][]string, age map[string]time.Duration, err error) {
+	files, age = map[string][]string{}, map[string]time.Duration{}
+	prefix := shardDir(id)
+	for info, err := range c.t.store.List(ctx, objstore.ListOptions{Prefix: prefix}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		dir, _, _ := strings.Cut(strings.TrimPrefix(info.Key, prefix), "/")
+		old := c.opts.Now.Sub(info.Modified)
+		if a, ok := age[dir]; !ok || old < a {
+			age[dir] = old
+		}
+		files[dir] = append(files[dir], info.Key)
+	}
+	return files, age, nil
+}
+
+// shard removes a sealed shard, its manifests last: until then it reads as empty.
+func (c *collector) shard(ctx context.Context, s *state) error {
+	files, age, err := c.dirs(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	for _, a := range age {
+		if a < c.opts.Grace {
+			return nil
+		}
+	}
+	manifests := files["manifest"]
+	delete(files, "manifest")
+	for dir, keys := range files {
+		if err := c.remove(ctx, keys); err != nil {
+			return err
+		}
+		if _, ok := generationNumber(dir); ok {
+			c.stats.Generations++
+		}
+	}
+	if err := c.remove(ctx, manifests); err != nil {
+		return err
+	}
+	c.stats.Shards++
+	return nil
+}
+
+// leftovers removes what a living shard does not need any more.
+func (c *collector) leftovers(ctx context.Context, s *state, merged uint64) error {
+	files, age, err := c.dirs(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, g := range s.generations {
+		named[g.dir] = true
+	}
+	for dir, keys := range files {
+		number, ok := generationNumber(dir)
+		if !ok || named[dir] {
+			continue
+		}
+		grace := c.opts.Grace
+		if number > merged && !c.opts.AnyAge { // never named, as far as this tells
+			grace = max(grace, orphanAge)
+		}
+		if age[dir] < grace {
+			continue
+		}
+		slices.Sort(keys) // the version first, so that a late reader finds nothing rather than half
+		if err := c.remove(ctx, keys); err != nil {
+			return err
+		}
+		c.stats.Generations++
+	}
+	if err := c.log(ctx, s, files["wal"]); err != nil {
+		return err
+	}
+	return c.manifests(ctx, s, files["manifest"])
+}
+
+// generationNumber reads <8 hex>_gen_<number>.
+func generationNumber(dir string) (uint64, bool) {
+	token, digits, ok := strings.Cut(dir, "_gen_")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, ok && err == nil && len(token) == 8
+}
+
+// log removes entries that are in generations.
+func (c *collector) log(ctx context.Context, s *state, keys []string) error {
+	var positions []uint64
+	for _, key := range keys {
+		at, ok := parseReversed(key[strings.LastIndexByte(key, '/')+1:], walExt)
+		if ok && at < s.replayAfter { // the last one stays, as the log's end
+			positions = append(positions, at)
+		}
+	}
+	slices.Sort(positions)
+	var old []string
+	for _, at := range positions {
+		old = append(old, walKey(s.id, at))
+	}
+	return c.removeOld(ctx, old)
+}
+
+// manifests removes old versions once the hint names a newer one, the oldest first.
+func (c *collector) manifests(ctx context.Context, s *state, keys []string) error {
+	var versions []uint64
+	for _, key := range keys {
+		v, ok := parseReversed(key[strings.LastIndexByte(key, '/')+1:], manifestExt)
+		if ok && v+keepStates < s.version {
+			versions = append(versions, v)
+		}
+	}
+	if len(versions) == 0 {
+		return nil
+	}
+	slices.Sort(versions)
+	var old []string
+	for _, v := range versions {
+		old = append(old, manifestKey(s.id, v))
+	}
+	if err := putHint(ctx, c.t.store, s.id, s.version); err != nil {
+		return err
+	}
+	return c.removeOld(ctx, old)
+}
+
+// removeOld removes, from the first on, files that are older than the grace.
+func (c *collector) removeOld(ctx context.Context, keys []string) error {
+	for _, key := range keys {
+		info, err := c.t.store.Stat(ctx, key)
+		if errors.Is(err, objstore.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if c.opts.Now.Sub(info.Modified) < c.opts.Grace {
+			return nil // those after it are younger
+		}
+		if err := c.remove(ctx, []string{key}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collector) remove(ctx context.Context, keys []string) error {
+	for _, key := range keys {
+		if c.opts.Pause > 0 {
+			t := time.NewTimer(c.opts.Pause)
+			select {
+			case <-ctx.Done():
+				t.Stop()
+				return ctx.Err()
+			case <-t.C:
+			}
+		}
+		if err := c.t.store.Delete(ctx, key); err != nil {
+			return err
+		}
+		c.stats.Files++
+	}
+	return nil
+}
