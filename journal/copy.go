@@ -184,7 +184,7 @@ func (c *copier) copyData(ctx context.Context, infos []FileInfo, done *Copied) e
 }
 
 func (c *copier) writeHead(snap *snapshot) error {
-	f, err := c.fs.OpenFile(c.temporary(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	f, err := createShared(c.fs, c.temporary(), os.O_WRONLY)
 	if err != nil {
 		return err
 	}

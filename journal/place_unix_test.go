@@ -125,7 +125,7 @@ func TestNamedPipesAreNotWaitedFor(t *testing.T) {
 }
 
 // TestGroupWritableRootIsSharedWhateverTheUmask checks the modes that let the
-// rest of a group read, append and take over.
+// rest of a group read, append and take over, also of copies.
 func TestGroupWritableRootIsSharedWhateverTheUmask(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	if err := errors.Join(os.Mkdir(root, 0o770), os.Chmod(root, 0o770)); err != nil {
@@ -135,6 +135,11 @@ func TestGroupWritableRootIsSharedWhateverTheUmask(t *testing.T) {
 	path := filepath.Join(root, "s.atj")
 	create(t, path)
 	appendTo(t, path, "two")
+	_, copyErr := Copy(t.Context(), path, filepath.Join(root, "copy.atj"), nil)
+	_, salvageErr := Salvage(t.Context(), path, filepath.Join(root, "saved.atj"), nil, nil)
+	if err := errors.Join(copyErr, salvageErr); err != nil {
+		t.Fatal(err)
+	}
 	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || name == root {
 			return err
