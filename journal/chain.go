@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 )
 
@@ -69,8 +70,8 @@ func (l layout) extentError(ptr *Pointer, seq uint64, err error) error {
 	case errors.As(err, &newer):
 		newer.Path = path
 		return newer
-	case notExist(err):
-		if _, statErr := l.fs.Stat(l.data); notExist(statErr) {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, statErr := l.fs.Stat(l.data); errors.Is(statErr, fs.ErrNotExist) {
 			err = fmt.Errorf("%s: %w", l.data, ErrDataMissing)
 		} else {
 			err = errFileMissing

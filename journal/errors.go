@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"syscall"
 )
 
 var (
@@ -107,3 +109,23 @@ func (e *UncertainError) Error() string {
 
 // Unwrap returns the failure.
 func (e *UncertainError) Unwrap() error { return e.Err }
+
+// isEnvironment tells an error of the operating system, which says nothing
+// about the journal, from a fault in the bytes.
+func isEnvironment(err error) bool {
+	var path *fs.PathError
+	var sys *os.SyscallError
+	var errno syscall.Errno
+	return errors.As(err, &path) || errors.As(err, &sys) || errors.As(err, &errno)
+}
+
+// passing tells an error that may be gone the next time, with the journal as it
+// was: the system's, and whatever is missing or in the journal's place.
+func passing(err error) bool {
+	for _, cause := range []error{ErrHeadMissing, ErrDataMissing, ErrReplaced, errFileMissing} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return isEnvironment(err)
+}

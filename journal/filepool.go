@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/foldlog/foldlog/internal/fsx"
@@ -219,6 +218,3 @@ func readFull(r io.ReaderAt, b []byte, off int64) error {
 	}
 	return err
 }
-
-// notExist tells a missing data file apart from one that cannot be read.
-func notExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -5,31 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
-	"syscall"
 )
-
-// isEnvironment tells an error of the operating system, which says nothing
-// about the journal, from a fault in the bytes.
-func isEnvironment(err error) bool {
-	var path *fs.PathError
-	var sys *os.SyscallError
-	var errno syscall.Errno
-	return errors.As(err, &path) || errors.As(err, &sys) || errors.As(err, &errno)
-}
-
-// passing tells an error that may be gone the next time, with the journal as it
-// was: the system's, and whatever is missing or in the journal's place.
-func passing(err error) bool {
-	for _, cause := range []error{ErrHeadMissing, ErrDataMissing, ErrReplaced, errFileMissing} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return isEnvironment(err)
-}
 
 const (
 	// batchBytes is how much of the journal is read ahead at a time.

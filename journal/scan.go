@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -108,7 +109,7 @@ func (l layout) scanAll(found func(foundExtent)) error {
 		return err
 	}
 	for _, name := range names {
-		if err := l.scanFile(name, found); err != nil && !notExist(err) {
+		if err := l.scanFile(name, found); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -448,11 +449,11 @@ func (w *Writer) hold() error {
 
 // leaseError explains an acquisition that failed because the journal is gone.
 func (w *Writer) leaseError(err error) error {
-	if notExist(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		if _, headErr := w.l.readHead(); headErr != nil {
 			return headErr
 		}
-		if _, statErr := w.l.fs.Stat(w.l.data); notExist(statErr) {
+		if _, statErr := w.l.fs.Stat(w.l.data); errors.Is(statErr, fs.ErrNotExist) {
 			return fmt.Errorf("%s: %w", w.l.data, ErrDataMissing)
 		}
 	}
