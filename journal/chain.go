@@ -52,13 +52,25 @@ func (p *filePool) readExtentHeader(ptr *Pointer, seq uint64) (extentHeader, int
 			return fail(err)
 		}
 	}
-	if int64(end)+1+e.payloadLen != ptr.Len || e.payloadLen > HardLimit {
+	if int64(end)+1+e.payloadLen != ptr.Len {
 		return fail(fmt.Errorf("payload of %d bytes does not fill the extent's %d", e.payloadLen, ptr.Len))
 	}
-	if e.first == 0 || e.first > e.last || e.last-e.first >= uint64(e.payloadLen) {
-		return fail(fmt.Errorf("operations %d to %d in %d bytes cannot be", e.first, e.last, e.payloadLen))
+	if err := e.check(); err != nil {
+		return fail(err)
 	}
 	return e, int32(end) + 1, nil
+}
+
+// check refuses an extent that is too long for a reader, or too short for its
+// operations, each of which takes a byte at least.
+func (e *extentHeader) check() error {
+	switch {
+	case e.payloadLen > HardLimit:
+		return &TooLargeError{"extent", e.payloadLen, HardLimit}
+	case e.first == 0 || e.first > e.last || e.last-e.first >= uint64(e.payloadLen):
+		return fmt.Errorf("operations %d to %d in %d bytes cannot be", e.first, e.last, e.payloadLen)
+	}
+	return nil
 }
 
 // extentError places a fault of a published extent. What keeps a healthy file

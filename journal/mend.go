@@ -28,13 +28,46 @@ func (l layout) everySound() (all []foundExtent, err error) {
 	return all, err
 }
 
-// longestBefore returns the longest history up to an operation among the sound
-// extents, whether or not a head can still prove it.
-func (p *filePool) longestBefore(all []foundExtent, headerLen, upTo uint64) (refs []extentRef) {
-	for _, e := range longestChain(all, headerLen, upTo) {
-		refs = append(refs, p.ref(&e.ptr, &e.extentHeader, int32(e.ptr.Len-e.payloadLen)))
+// longestBefore returns the longest unbroken history among the sound extents,
+// from the first operation on, that ends at the operation upTo or before. What it
+// holds was once written whole, though no head can prove any more that the last
+// extent was published.
+func (p *filePool) longestBefore(all []foundExtent, headerLen, upTo uint64) []extentRef {
+	// An extent begins after its predecessor, so that whatever is looked at after
+	// it may follow it.
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b foundExtent) int { return cmp.Compare(a.first, b.first) })
+	chained := make(map[Pointer]*foundExtent, len(all))
+	var last *foundExtent
+	for i := range all {
+		e := &all[i]
+		if e.last > upTo || !e.chains(chained, headerLen) {
+			continue
+		}
+		chained[e.ptr] = e
+		if last == nil || e.last > last.last {
+			last = e
+		}
 	}
-	return refs
+	var refs refStack
+	for e := last; e != nil; {
+		refs.push(p.ref(&e.ptr, &e.extentHeader, int32(e.ptr.Len-e.payloadLen)))
+		if e.previous == nil {
+			break
+		}
+		e = chained[*e.previous]
+	}
+	return refs.oldestFirst()
+}
+
+// chains tells whether an extent is the first of a history, or follows one that
+// leads back to it.
+func (e *foundExtent) chains(chained map[Pointer]*foundExtent, headerLen uint64) bool {
+	if e.previous == nil {
+		return e.first == 1 && e.start == headerLen
+	}
+	previous, ok := chained[*e.previous]
+	return ok && previous.follow(e.first-1, e.start) == nil
 }
 
 // brokenLinks tells of every place that a sound extent names as its predecessor

@@ -72,8 +72,7 @@ func extentAt(f io.ReaderAt, at, size int64) (foundExtent, bool) {
 	}
 	e, err := decodeExtentHeader(meta[:end])
 	start := at + int64(end) + 1
-	if err != nil || e.payloadLen <= 0 || e.payloadLen > HardLimit || e.payloadLen > size-start ||
-		e.first == 0 || e.first > e.last || e.last-e.first >= uint64(e.payloadLen) {
+	if err != nil || e.check() != nil || e.payloadLen > size-start {
 		return foundExtent{}, false
 	}
 	if end := make([]byte, 1); readFull(f, end, start+e.payloadLen-1) != nil || end[0] != '\n' {
@@ -114,61 +113,4 @@ func (l layout) scanAll(found func(foundExtent)) error {
 		}
 	}
 	return nil
-}
-
-// longestChain returns the longest unbroken history, from the first operation
-// on, among the extents that a scan found, that ends at or before the operation
-// upTo. It serves where the published chain is broken: what it holds was once
-// written whole, though the last extent may never have been published.
-func longestChain(all []foundExtent, headerLen, upTo uint64) []foundExtent {
-	byPtr := make(map[Pointer]int, len(all))
-	for i := range all {
-		byPtr[all[i].ptr] = i
-	}
-	const unknown, broken = 0, -1
-	state := make([]int, len(all)) // 1: reaches the beginning
-	reaches := func(i int) bool {
-		var path []int
-		for {
-			if state[i] != unknown {
-				break
-			}
-			path = append(path, i)
-			state[i] = broken
-			e := &all[i]
-			if e.previous == nil {
-				if e.first == 1 && e.start == headerLen {
-					state[i] = 1
-				}
-				break
-			}
-			prev, ok := byPtr[*e.previous]
-			if !ok || all[prev].follow(e.first-1, e.start) != nil {
-				break
-			}
-			i = prev
-		}
-		for _, k := range path {
-			state[k] = state[i]
-		}
-		return state[i] == 1
-	}
-	best := -1
-	for i := range all {
-		if all[i].last <= upTo && (best < 0 || all[i].last > all[best].last) && reaches(i) {
-			best = i
-		}
-	}
-	var chain []foundExtent
-	for i := best; i >= 0; {
-		chain = append(chain, all[i])
-		if all[i].previous == nil {
-			break
-		}
-		i = byPtr[*all[i].previous]
-	}
-	for i, j := 0, len(chain)-1; i < j; i, j = i+1, j-1 {
-		chain[i], chain[j] = chain[j], chain[i]
-	}
-	return chain
 }
