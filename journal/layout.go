@@ -93,18 +93,13 @@ func (l layout) syncParent() error {
 	return nil
 }
 
-// groupShare is what a group needs of a directory that it shares.
-const groupShare fs.FileMode = 0o070
-
-// createShared creates a file that must not exist, open for flag. In a directory
-// that its group may write to, the group may read and write the file, whatever
-// the umask: a shared root works.
+// createShared creates a file that must not exist, open for flag, and shares it.
 func createShared(fsys fsx.FS, name string, flag int) (fsx.File, error) {
 	f, err := fsys.OpenFile(name, os.O_CREATE|os.O_EXCL|flag, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	if err := share(fsys, name, f); err != nil {
+	if err := share(fsys, name, f, 0o060); err != nil {
 		f.Close()
 		fsys.Remove(name)
 		return nil, err
@@ -112,44 +107,33 @@ func createShared(fsys fsx.FS, name string, flag int) (fsx.File, error) {
 	return f, nil
 }
 
-func share(fsys fsx.FS, name string, f fsx.File) error {
+// mkdir makes a directory and shares it, or leaves nothing.
+func (l layout) mkdir(dir string) error {
+	if err := l.fs.Mkdir(dir, 0o777); err != nil {
+		return err
+	}
+	d, err := l.fs.OpenFile(dir, os.O_RDONLY, 0)
+	if err == nil {
+		err = errors.Join(share(l.fs, dir, d, 0o070), d.Close())
+	}
+	if err != nil {
+		l.fs.Remove(dir)
+	}
+	return err
+}
+
+// share gives the group these rights to what was made in a directory that it may
+// write to: a shared root works whatever the umask.
+func share(fsys fsx.FS, name string, f fsx.File, rights fs.FileMode) error {
 	above, err := fsys.Stat(filepath.Dir(name))
 	if err != nil || above.Mode()&0o020 == 0 {
 		return err
 	}
 	info, err := f.Stat()
-	if err != nil {
+	if err != nil || info.Mode()&rights == rights {
 		return err
 	}
-	if want := info.Mode().Perm() | 0o060; want != info.Mode().Perm() {
-		return f.Chmod(want)
-	}
-	return nil
-}
-
-// mkdir makes a directory that is as open to the group as its parent, if the
-// group may write there: a shared root works whatever the umask.
-func (l layout) mkdir(dir string) error {
-	if err := l.fs.Mkdir(dir, 0o777); err != nil {
-		return err
-	}
-	above, err := l.fs.Stat(filepath.Dir(dir))
-	if err != nil {
-		return err
-	}
-	info, err := l.fs.Stat(dir)
-	if err != nil {
-		return err
-	}
-	want := info.Mode() | above.Mode()&groupShare
-	if above.Mode()&0o020 == 0 || want == info.Mode() {
-		return nil
-	}
-	d, err := l.fs.OpenFile(dir, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Chmod(want), d.Close())
+	return f.Chmod(info.Mode() | rights)
 }
 
 // mkdirIfMissing is mkdir where the directory may be there already.
