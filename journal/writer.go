@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -215,18 +216,18 @@ func (w *Writer) Header() Header { return w.header }
 // Errors: that of fn; [*TooLargeError]; [*UncertainError]; ctx's, if the
 // operations were not begun; everything else says that nothing was published.
 func (w *Writer) Do(ctx context.Context, fn func(*Tx) error) error {
-	return w.submit(ctx, &request{fn: fn, settled: make(chan struct{})})
+	return w.submit(ctx, fn)
 }
 
-// Refresh applies what others have published since the last call.
-func (w *Writer) Refresh(ctx context.Context) error {
-	return w.submit(ctx, &request{settled: make(chan struct{})})
-}
+// Refresh applies what others have published since the last call. Errors: those
+// of [Reader.Refresh] and ctx's.
+func (w *Writer) Refresh(ctx context.Context) error { return w.submit(ctx, nil) }
 
-func (w *Writer) submit(ctx context.Context, r *request) error {
+func (w *Writer) submit(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	r := &request{fn: fn, settled: make(chan struct{})}
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -258,14 +259,13 @@ func (w *Writer) nudge() {
 func (w *Writer) withdraw(r *request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, q := range w.queue {
-		if q == r {
-			w.queue = append(w.queue[:i:i], w.queue[i+1:]...)
-			w.nudge()
-			return true
-		}
+	i := slices.Index(w.queue, r)
+	if i < 0 {
+		return false
 	}
-	return false
+	w.queue = slices.Delete(w.queue, i, i+1)
+	w.nudge()
+	return true
 }
 
 // Close publishes what is waiting, lays the lease down and ends the writer.
@@ -382,7 +382,7 @@ func (w *Writer) round() {
 		settle(w.takeQueue(), w.ended)
 		return
 	}
-	if w.onlyRefresh() {
+	if !w.leaseNeeded() {
 		settle(w.takeQueue(), w.catchUp())
 		return
 	}
@@ -399,16 +399,11 @@ func (w *Writer) round() {
 	w.commit(w.takeQueue())
 }
 
-// onlyRefresh tells whether nothing of what waits needs the lease.
-func (w *Writer) onlyRefresh() bool {
+// leaseNeeded tells whether any of what waits is more than a refresh.
+func (w *Writer) leaseNeeded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, r := range w.queue {
-		if r.fn != nil {
-			return false
-		}
-	}
-	return true
+	return slices.ContainsFunc(w.queue, func(r *request) bool { return r.fn != nil })
 }
 
 // gather lets the callers of the last group, who are just being told of it,
