@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -51,21 +50,7 @@ func TestFollowerSeesEachOperationOnceInOrderWhileWritersAppend(t *testing.T) {
 			}
 		})
 	}
-	for i := range writers {
-		wg.Go(func() {
-			w, err := OpenWriter(t.Context(), path, &WriterOptions{FS: fsys}, new(ids))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer w.Close()
-			for k := range each {
-				if err := put(t.Context(), w, fmt.Sprintf("%d-%d", i, k)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
+	putFromMany(t, path, func(int) *WriterOptions { return &WriterOptions{FS: fsys} }, writers, each)
 	wg.Wait()
 	want := readIDs(t, fsx.OS, path)
 	for _, s := range seen {

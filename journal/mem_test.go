@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,6 +96,29 @@ func mustPut(t testing.TB, w *Writer, names ...string) {
 	t.Helper()
 	if err := put(t.Context(), w, names...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// putFromMany lets several writers, each with a handle and options of its own,
+// append at once, an operation at a time.
+func putFromMany(t testing.TB, path string, options func(writer int) *WriterOptions, writers, each int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for i := range writers {
+		wg.Go(func() {
+			w, err := OpenWriter(t.Context(), path, options(i), new(ids))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer w.Close()
+			for k := range each {
+				if err := put(t.Context(), w, fmt.Sprintf("%d-%d", i, k)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
 }
 

@@ -245,7 +245,7 @@ func TestReadersPollingCauseNoWriterError(t *testing.T) {
 	var o outcome
 	seed(t, m, &o)
 	ctx, cancel := context.WithCancel(t.Context())
-	var readers, writers sync.WaitGroup
+	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
 			for ctx.Err() == nil {
@@ -261,22 +261,7 @@ func TestReadersPollingCauseNoWriterError(t *testing.T) {
 			}
 		})
 	}
-	for i := range 8 {
-		writers.Go(func() {
-			w, err := OpenWriter(t.Context(), memPath, &WriterOptions{FS: m}, new(ids))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer w.Close()
-			for k := range 20 {
-				if err := put(t.Context(), w, fmt.Sprintf("%d-%d", i, k)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	writers.Wait()
+	putFromMany(t, memPath, func(int) *WriterOptions { return &WriterOptions{FS: m} }, 8, 20)
 	cancel()
 	readers.Wait()
 	if got := readIDs(t, m, memPath); len(got) != 163 {
