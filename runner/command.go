@@ -16,7 +16,7 @@ type piece struct {
 }
 
 // parseCommand splits each argument at its placeholders: {name} stands for a
-// parameter, {{ for a brace. A closing brace on its own is itself.
+// parameter, {{ and }} for braces. A closing brace on its own is itself.
 func parseCommand(args []string) (command, error) {
 	if len(args) == 0 {
 		return nil, errors.New("no command to run")
@@ -37,7 +37,7 @@ func parseArg(arg string) ([]piece, error) {
 	var text strings.Builder
 	for {
 		before, rest, found := strings.Cut(arg, "{")
-		text.WriteString(before)
+		text.WriteString(strings.ReplaceAll(before, "}}", "}"))
 		if !found {
 			break
 		}
@@ -48,7 +48,7 @@ func parseArg(arg string) ([]piece, error) {
 		}
 		name, after, closed := strings.Cut(rest, "}")
 		if !closed || name == "" {
-			return nil, errors.New("a { begins a placeholder {name}; write {{ for a brace")
+			return nil, errors.New("a { begins a placeholder {name}; write {{ and }} for braces")
 		}
 		pieces = append(pieces, piece{text: text.String()}, piece{text: name, param: true})
 		text.Reset()

@@ -19,6 +19,7 @@ func TestPlaceholders(t *testing.T) {
 		{"whole argument", []string{"train", "{lr}"}, []string{"train", "0.01"}, ""},
 		{"within an argument", []string{"--lr={lr},{opt}!"}, []string{"--lr=0.01,adam w!"}, ""},
 		{"doubled brace", []string{`{{"lr": {lr}}`}, []string{`{"lr": 0.01}`}, ""},
+		{"doubled braces", []string{`{{"lr": {{"x": {lr}}}}}`}, []string{`{"lr": {"x": 0.01}}`}, ""},
 		{"lone closing brace", []string{"a}b"}, []string{"a}b"}, ""},
 		{"empty argument", []string{"train", ""}, []string{"train", ""}, ""},
 		{"a value is not searched again", []string{"{{lr}"}, []string{"{lr}"}, ""},
@@ -68,7 +69,7 @@ func FuzzPlaceholders(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := strings.ReplaceAll(arg, "{{", "{"); got[0] != want && !strings.Contains(arg, "{{") {
+		if got[0] != arg && !strings.Contains(arg, "{{") && !strings.Contains(arg, "}}") {
 			t.Errorf("%q became %q", arg, got[0])
 		}
 	})

@@ -111,7 +111,7 @@ func (p *prepared) check() error {
 	for _, name := range p.command.names() {
 		known := func(s study.SpaceParam) bool { return s.Name == name }
 		if !slices.ContainsFunc(p.Space.Params, known) {
-			return fmt.Errorf("the command names {%s}, which is no parameter; write {{ for a brace", name)
+			return fmt.Errorf("the command names {%s}, which is no parameter; write {{ and }} for braces", name)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@
 // [Supervise] starts worker processes and tells them when to stop.
 //
 // What a command gets: its arguments with {name} replaced by the parameter of
-// that name ({{ is a brace), and in its environment FOLDLOG_PARAMS (all
+// that name ({{ and }} are braces), and in its environment FOLDLOG_PARAMS (all
 // parameters as a JSON object), FOLDLOG_STUDY, FOLDLOG_TRIAL (the number),
 // FOLDLOG_ATTEMPT and FOLDLOG_JOURNAL. What it prints on standard output is the
 // metrics stream, or JSON objects one a line; everything else is let through to

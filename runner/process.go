@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,6 +129,8 @@ type Supervisor struct {
 	// OnStart hears of each worker process: its id in the operating system and
 	// as a worker.
 	OnStart func(process, pid int, worker uint64)
+	// OnEnd hears of each worker process that was killed, a [*KilledError].
+	OnEnd func(process int, err error)
 }
 
 // Run starts the workers and waits until all have ended. When drain is closed
@@ -170,7 +173,7 @@ type KilledError struct {
 }
 
 func (e *KilledError) Error() string {
-	return fmt.Sprintf("worker process %d ended: %v", e.Process, e.Err)
+	return fmt.Sprintf("worker process %d ended: %v", e.Process+1, e.Err)
 }
 
 // Unwrap returns how it ended.
@@ -229,11 +232,17 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 	waitErr := cmd.Wait()
 	switch {
 	case told != "":
-		return report, fmt.Errorf("worker process %d: %s", i, told)
-	case readErr != nil || waitErr != nil:
-		return report, &KilledError{i, errors.Join(waitErr, readErr)}
+		return report, fmt.Errorf("worker process %d: %s", i+1, told)
+	case waitErr == nil && readErr == nil:
+		return report, nil
 	}
-	return report, nil
+	err = &KilledError{i, cmp.Or(waitErr, readErr)}
+	if s.OnEnd != nil {
+		one.Lock()
+		s.OnEnd(i, err)
+		one.Unlock()
+	}
+	return report, err
 }
 
 // listen takes a worker's messages until it ends. The report is counted from

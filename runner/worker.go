@@ -90,7 +90,7 @@ func (w *worker) run(ctx context.Context, drain <-chan struct{}) error {
 
 // pollEvery is how often a worker without a trial looks for one.
 func (w *worker) pollEvery() time.Duration {
-	return min(max(w.Grace/8, 20*time.Millisecond), time.Second)
+	return min(max(w.Grace/8, 20*time.Millisecond), 100*time.Millisecond)
 }
 
 func wait(ctx context.Context, drain <-chan struct{}, d time.Duration) {

@@ -64,7 +64,7 @@ minute on two cores.`,
 		Example: "  foldlog demo --dir /tmp/demo",
 		Args:    operands(),
 	}
-	c.Flags().StringVar(&f.dir, "dir", "", "where to put the journal (default: a new temporary `DIR`ectory)")
+	c.Flags().StringVar(&f.dir, "dir", "", "put the journal in `DIR` (default: a new temporary directory)")
 	c.Flags().Uint64Var(&f.trials, "trials", 24, "how many trials")
 	c.Flags().IntVar(&f.workers, "workers", 3, "how many worker processes; one is killed if there are several")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -211,7 +211,7 @@ func (v *demoVictim) kill(process int) {
 	if p.Kill() == nil {
 		v.armed = false
 		v.bar.Notef("killed worker process %d (SIGKILL) while it ran trial %d; its silence will be noticed in %v",
-			process, v.running[process], demoGrace)
+			process+1, v.running[process], demoGrace)
 	}
 }
 

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,20 +39,23 @@ func (a *app) studyRunCmd() *cobra.Command {
 		Short: "Run the trials of a study as commands, in parallel",
 		Long: `Run the trials of a study as commands, in K worker processes. Each takes the
 next trial, draws its parameters, runs COMMAND with {name} replaced by the
-parameter of that name ({{ is a brace), and finishes the trial. FOLDLOG_PARAMS
-has all parameters as JSON.
+parameter of that name ({{ and }} are braces), and finishes the trial.
+FOLDLOG_PARAMS has all parameters as JSON; FOLDLOG_STUDY, FOLDLOG_TRIAL,
+FOLDLOG_ATTEMPT and FOLDLOG_JOURNAL say which trial it is.
 
 The command prints the metrics stream, or JSON objects one a line, on standard
 output. The study's metrics (or those of --metric) become the trial's reports,
 their last values its result. Another exit status than 0 fails the trial, with
 the end of the output as the reason; --retries tries it again.
 
---trials is the number of trials that the study is to have in all, retries not
-counted, so the same command continues what was interrupted. The first Ctrl-C
-lets the running commands finish; a second one stops them, and the next run
-takes their trials up again. A worker that dies is noticed after --grace: its
-trial is failed as stale and retried. Several runs, on several machines that
-share the directory, may work on one study.`,
+--trials is the number of managed trials that the study is to have in all: those
+of earlier runs, of "ask --lease" and of "enqueue" count, retries do not, so the
+same command continues what was interrupted. Several runs, on several machines
+that share the directory, may work on one study. A worker that dies is noticed
+after --grace: its trial is failed as stale, and retried if --retries allows.
+
+The first Ctrl-C lets the running commands finish. A second one stops them and
+gives their trials back: the next run takes them up, with the same parameters.`,
 		Example: "  foldlog study run search.atj --trials 100 --workers 4 --retries 1 -- python train.py --lr {lr}",
 		Args:    runArgs,
 	}
@@ -110,7 +116,7 @@ func (a *app) studyRun(ctx context.Context, f *runFlags, path string, command []
 }
 
 // supervise runs the workers and shows what they do. The first interrupt ends
-// ctx and lets them finish; a second one ends this process, which stops them.
+// ctx and lets them finish; a second one stops their commands.
 func (a *app) supervise(ctx context.Context, r *study.JournalReader, config runner.Config, f *runFlags) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -118,17 +124,22 @@ func (a *app) supervise(ctx context.Context, r *study.JournalReader, config runn
 	}
 	bar := a.NewProgress("trials", cli.Items)
 	defer bar.Close()
+	stopped, unwatch := a.watchInterrupts(ctx, bar)
+	defer unwatch()
 	s := runner.Supervisor{
 		Config: config, Workers: f.workers, Argv: []string{self, "study", workerCommand},
 		Program: version.Program(), Stderr: a.Err(),
 		OnEvent: func(_ int, e runner.Event) { a.showEvent(bar, e) },
 		OnStart: func(i, pid int, worker uint64) {
-			a.Debugf("worker %d is process %d, worker id %d", i, pid, worker)
+			a.Debugf("worker process %d has pid %d and worker id %d", i+1, pid, worker)
+		},
+		OnEnd: func(_ int, err error) {
+			bar.Notef("%v; its trial will be failed as stale in %v, and retried if --retries allows", err, config.Grace)
 		},
 	}
 	stop := a.showProgress(bar, r, config)
 	began := time.Now()
-	report, err := s.Run(context.Background(), ctx.Done())
+	report, err := s.Run(stopped, ctx.Done())
 	stop()
 	bar.Close()
 	if refreshErr := r.Refresh(context.Background()); refreshErr != nil && err == nil {
@@ -139,13 +150,47 @@ func (a *app) supervise(ctx context.Context, r *study.JournalReader, config runn
 	}
 	switch {
 	case err != nil:
-		return failed("study run", config.Journal, err)
+		return cli.WithHint(failed("study run", config.Journal, err), runHint(err))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case report.Complete == 0 && report.Failed > 0:
-		return failed("study run", config.Journal, fmt.Errorf("all %d trials of this run failed", report.Failed))
+		return failed("study run", config.Journal, fmt.Errorf("no trial of this run is complete; %s failed", plural(int64(report.Failed), "trial")))
 	}
 	return nil
+}
+
+// runHint says how to go on after workers were killed; "" leaves the hint to
+// others.
+func runHint(err error) string {
+	var killed *runner.KilledError
+	if errors.As(err, &killed) {
+		return "run the same command again: it takes up what is left, after the grace also what the killed workers had"
+	}
+	return ""
+}
+
+// watchInterrupts tells what an interrupt does, and returns a context that a
+// second one ends; a third ends the process.
+func (a *app) watchInterrupts(first context.Context, bar *cli.Progress) (second context.Context, stop func()) {
+	second, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-second.Done():
+			return
+		case <-first.Done():
+		}
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		bar.Notef("letting the running trials finish; interrupt again to stop them, the next run takes them up")
+		select {
+		case <-second.Done():
+		case <-again:
+			bar.Notef("stopping the running trials")
+		}
+		signal.Stop(again)
+		cancel()
+	}()
+	return second, cancel
 }
 
 // showProgress keeps the bar up to date until the returned function is called.
@@ -252,8 +297,12 @@ func (a *app) printRun(snap *study.Snapshot, config runner.Config, report runner
 	if err != nil {
 		return err
 	}
+	label := "best"
+	if len(st.Config.Directions) > 1 {
+		label = "Pareto front"
+	}
 	for _, t := range best {
-		pairs = append(pairs, [2]string{"best", fmt.Sprintf("trial %d: %s  %s", t.Number, valuesText(t.Values), paramsText(t.Params))})
+		pairs = append(pairs, [2]string{label, fmt.Sprintf("trial %d: %s  %s", t.Number, valuesText(t.Values), paramsText(t.Params))})
 	}
 	return cli.WriteFields(a.Out(), pairs...)
 }
