@@ -1,0 +1,34 @@
+"""Foldlog: the metrics stream of a training run, written from Python.
+
+    import foldlog
+
+    with foldlog.open("my-run", to="jsonl:run.jsonl", metadata={"knobs": {"lr": 0.001}}) as run:
+        for step in range(1000):
+            run.metric(step, "train/loss", loss, {"split": "train"})
+
+What the lines are is told in docs/format/metrics.md of the Foldlog project, and
+is the same here as in its Go library, byte for byte. Nothing here needs more
+than the standard library.
+"""
+
+from ._limits import LimitError, MetadataError, MetricNameError, SlugError
+from ._report import Report, TargetReport
+from ._targets import TargetError
+from .run import Closed, Experiment, Interrupted, Run, open
+
+__all__ = [
+    "Closed",
+    "Experiment",
+    "Interrupted",
+    "LimitError",
+    "MetadataError",
+    "MetricNameError",
+    "Report",
+    "Run",
+    "SlugError",
+    "TargetError",
+    "TargetReport",
+    "open",
+]
+
+__version__ = "0.1.0"

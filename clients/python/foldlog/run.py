@@ -1,0 +1,317 @@
+"""A run and its stream: open first, metrics and annotations, done last."""
+
+import atexit
+import logging
+import os
+import signal
+import threading
+import time
+
+from . import _json, _notes
+from ._limits import (
+    MAX_ANNOTATION,
+    MAX_LINE,
+    MAX_METADATA,
+    MAX_NOTE_METADATA,
+    LimitError,
+    check_metadata,
+    check_name,
+    check_slug,
+    count_sentence,
+    cut,
+    utf8,
+)
+from ._report import Report
+from ._server import ServerTarget
+from ._targets import CLOSE_TIMEOUT, FileTarget, Line, TargetError
+
+log = logging.getLogger("foldlog")
+
+
+class Closed(RuntimeError):
+    """An event for a run that has ended, or that belongs to another process."""
+
+
+class Interrupted(SystemExit):
+    """A signal that would have ended the process, so that it can end well."""
+
+    def __init__(self, name, number):
+        super().__init__(128 + number)
+        self.signal = name
+
+
+def open(slug, description="", metadata=None, to=None, runtime=None, token=None, signals=True, **options):
+    """Opens a run and writes its open event, first of all.
+
+    slug         names the run, the same for every resume of it
+    description  is one line for people
+    metadata     is the identity of the run: knobs, run, sources and so on
+    to           is a target or a list of them: "jsonl:PATH", "stdout" or
+                 "http(s)://HOST"; by default FOLDLOG_SERVER
+    runtime      is metadata that every metric gets; it wins over the metric's
+    token        is shown to servers; by default FOLDLOG_TOKEN
+    signals      tells whether `with` catches SIGINT and SIGTERM
+
+    A target whose file cannot be opened is a TargetError; a server that is away
+    is not. Metadata beyond 64 KiB loses its list of sources to the sentence
+    "N files, too large to record"; still beyond it is a LimitError.
+    """
+    return Run(slug, description, metadata, to, runtime, token, signals, **options)
+
+
+class Run:
+    """The handle of what runs an experiment. It may be used from any thread.
+
+    As a context manager it ends the stream: with done; with the failure and
+    done after an exception; with neither after a signal, which is written.
+    """
+
+    def __init__(self, slug, description="", metadata=None, to=None, runtime=None, token=None, signals=True, **options):
+        self._lock = threading.RLock()  # a signal may come while it is held
+        self._clock = options.pop("clock", time.time)
+        self._timeout = options.pop("close_timeout", CLOSE_TIMEOUT)
+        self.slug, self._signals, self._previous = slug, signals, {}
+        self._pid, self._ended, self._interrupted = os.getpid(), False, False
+        self._step = 0
+        self._report = None
+        opening = _open_line(slug, description, metadata)
+        self.set_metadata(runtime)
+        self._targets = _open_targets(_target_list(to), slug, token, options)
+        self._emit(opening, urgent=True)
+        atexit.register(self.close)
+
+    @property
+    def experiment(self):
+        """The handle for an experiment, which can do nothing but report metrics."""
+        return Experiment(self)
+
+    @property
+    def step(self):
+        """The step of the latest metric."""
+        return self._step
+
+    @property
+    def report(self):
+        """What became of the events, once the run has ended."""
+        return self._report
+
+    def set_metadata(self, runtime):
+        """Replaces what every metric gets from now on, for example the stage."""
+        _json.metadata(runtime)
+        self._runtime = dict(runtime or {})
+
+    def metric(self, step, name, value, metadata=None):
+        """Writes one number at a step."""
+        check_name(name)
+        step = _json.step(step)
+        spelled = _json.metadata({**(metadata or {}), **self._runtime})
+        check_metadata("metadata of metric %a" % name, spelled, MAX_METADATA)
+        value = _json.number(value)
+        self._step = step
+        self._emit(
+            '"step":%d,"kind":"metric","name":%s,"value":%s,"metadata":%s'
+            % (step, _json.string(name), value, spelled or "{}")
+        )
+
+    def metrics(self, step, values, metadata=None):
+        """Writes a mapping of names to numbers at a step."""
+        for name, value in values.items():
+            self.metric(step, name, value, metadata)
+
+    def annotate(self, step, text, metadata=None):
+        """Writes an annotation. A text beyond 16,000 UTF-16 units is cut."""
+        spelled = _json.metadata(metadata)
+        check_metadata("annotation metadata", spelled, MAX_NOTE_METADATA)
+        self._emit(
+            '"step":%d,"kind":"annotation","annotation":%s,"metadata":%s'
+            % (_json.step(step), _json.string(cut(_json.mend(text))), spelled or "{}"),
+            urgent=True,
+        )
+
+    def lowering(self, step, head, graphs=(), tail=(), device=""):
+        """Reports how a GPU run was lowered: a head, lines about graphs, a tail."""
+        self.annotate(step, *_notes.lowering(head, graphs, tail, device))
+
+    def memory_plan(self, step, text, parts=None):
+        """Reports the memory plan and its parts, before the first step."""
+        self.annotate(step, *_notes.memory_plan(text, parts))
+
+    def memory_retry(self, step, what):
+        """Reports that an allocation failed and was retried."""
+        self.annotate(step, *_notes.memory_retry(step, what))
+
+    def memory_peak(self, step, peak, planned):
+        """Compares the peak with the plan, when the run ends."""
+        self.annotate(step, *_notes.memory_peak(peak, planned))
+
+    def stacking(self, step, text, degrees=None):
+        """Reports the stacking choice and what was measured."""
+        self.annotate(step, *_notes.stacking(text, degrees))
+
+    def stage(self, step, from_, to):
+        """Reports that the curriculum moved on."""
+        self.annotate(step, *_notes.stage(from_, to))
+
+    def checkpoint(self, step, location, seconds=None):
+        """Reports a checkpoint, and how many seconds writing it took."""
+        self.annotate(step, *_notes.checkpoint(location, seconds))
+
+    def resumed(self, step, location, changed=()):
+        """Reports that the run continued from a checkpoint, and what changed:
+        lines of source_changed and knob_changed."""
+        self.annotate(step, *_notes.resumed(location, changed))
+
+    def interrupted(self, signal_name="SIGINT", step=None):
+        """Writes that a signal stopped the run; its end will have no done."""
+        self._interrupted = True
+        step = self._step if step is None else step
+        self.annotate(step, *_notes.interrupted(signal_name, step))
+
+    def failed(self, message, step=None):
+        """Writes why the run stopped; done must follow."""
+        self.annotate(self._step if step is None else step, *_notes.failed(str(message)))
+
+    def done(self):
+        """Ends the run: done, unless it was interrupted, flushed and synced.
+
+        Returns the report: what every target got. What was lost is also said
+        by the logger "foldlog".
+        """
+        with self._lock:
+            if not self._ended and not self._interrupted:
+                self._emit('"kind":"done","slug":' + _json.string(self.slug), urgent=True, sync=True)
+        return self.close()
+
+    def close(self):
+        """Ends the stream without done, as one that will be resumed."""
+        with self._lock:
+            if self._ended or self._pid != os.getpid():
+                return self._report
+            self._ended = True
+        atexit.unregister(self.close)
+        deadline = time.monotonic() + self._timeout
+        self._report = Report([t.close(deadline) for t in self._targets])
+        for t in self._report.targets:
+            if t.dropped or t.left or t.error:
+                log.warning("%s", t)
+        return self._report
+
+    def _emit(self, members, urgent=False, sync=False):
+        with self._lock:
+            if self._ended:
+                raise Closed("the run %s has ended" % self.slug)
+            if self._pid != os.getpid():
+                raise Closed("the run %s belongs to process %d" % (self.slug, self._pid))
+            data = ('{"ts_ms":%d,%s}\n' % (int(self._clock() * 1000), members)).encode("utf-8")
+            if len(data) > MAX_LINE + 1:
+                raise LimitError("event: line too long: %d bytes, the most is %d" % (len(data) - 1, MAX_LINE))
+            line = Line(data, urgent, sync)
+            for target in self._targets:
+                target.put(line)
+
+    def __enter__(self):
+        if self._signals and threading.current_thread() is threading.main_thread():
+            self.catch_signals()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.release_signals()
+        if self._ended:
+            return False
+        if error is None or isinstance(error, SystemExit) and error.code in (None, 0):
+            self.done()
+        elif isinstance(error, KeyboardInterrupt):
+            if not self._interrupted:
+                self.interrupted("SIGINT")
+            self.close()
+        elif self._interrupted:
+            self.close()
+        else:
+            self.failed("%s: %s" % (kind.__name__, error))
+            self.done()
+        return False
+
+    def catch_signals(self, *signals):
+        """Writes the interruption when one of the signals comes: SIGINT and
+        SIGTERM if none are named. Then what handled it before does so; where
+        that would have ended the process, Interrupted is raised instead, so that
+        a checkpoint can still be written. A second signal ends the process.
+        Only the main thread can do this."""
+        for number in signals or (signal.SIGINT, signal.SIGTERM):
+            self._previous[number] = signal.signal(number, self._on_signal)
+
+    def release_signals(self):
+        """Gives the signals back to what handled them before."""
+        for number, handler in self._previous.items():
+            if signal.getsignal(number) == self._on_signal:
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        self._previous = {}
+
+    def _on_signal(self, number, frame):
+        previous = self._previous.get(number)
+        self.release_signals()
+        name = signal.Signals(number).name
+        if not self._ended and self._pid == os.getpid():
+            self.interrupted(name)
+        if callable(previous):
+            previous(number, frame)
+        elif previous != signal.SIG_IGN:
+            raise Interrupted(name, number)
+
+
+class Experiment:
+    """A run as its experiment sees it: it reports metrics and nothing else."""
+
+    def __init__(self, run):
+        self._run = run
+
+    def metric(self, step, name, value, metadata=None):
+        """Writes one number at a step."""
+        self._run.metric(step, name, value, metadata)
+
+
+def _open_line(slug, description, metadata):
+    check_slug(slug)
+    spelled = _json.metadata(metadata)
+    if utf8(spelled) > MAX_METADATA and isinstance(metadata.get("sources"), (list, tuple)):
+        spelled = _json.metadata({**metadata, "sources": count_sentence(len(metadata["sources"]))})
+    check_metadata("open metadata", spelled, MAX_METADATA)
+    description = cut(_json.mend(description), MAX_ANNOTATION)
+    return '"kind":"open","slug":%s,"description":%s,"metadata":%s' % (
+        _json.string(slug),
+        _json.string(description),
+        spelled or "{}",
+    )
+
+
+def _target_list(to):
+    if to is None:
+        to = os.environ.get("FOLDLOG_SERVER") or ()
+    return [to] if isinstance(to, str) else list(to)
+
+
+def _open_targets(names, slug, token, options):
+    """Opens files first: a server follows the first of them."""
+    if not names:
+        raise TargetError("no target: jsonl:PATH, stdout or http(s)://HOST")
+    for name in names:
+        if not name.startswith(("jsonl:", "http://", "https://")) and name != "stdout" or name == "jsonl:":
+            raise TargetError("unknown target %a; there are jsonl:PATH, stdout and http(s)://HOST" % name)
+    token = os.environ.get("FOLDLOG_TOKEN", "") if token is None else token
+    opened, path = {}, None
+    try:
+        for i, name in enumerate(names):
+            if name.startswith("jsonl:"):
+                opened[i] = FileTarget.open(name[len("jsonl:") :], **options)
+                path = path or opened[i].path
+            elif name == "stdout":
+                opened[i] = FileTarget.stdout(**options)
+    except OSError:
+        for target in opened.values():
+            target.close(time.monotonic())
+        raise
+    limit = options.get("limit")
+    for i, name in enumerate(names):
+        if i not in opened:
+            opened[i] = ServerTarget(name, token, slug, path, limit)
+    return [opened[i] for i in range(len(names))]
