@@ -261,7 +261,7 @@ func (d binaryPage) decode(ctx context.Context, r reader, lo, hi int64) (arrow.A
 		start, _ = d.end(ends)
 		ends = ends[8:]
 	}
-	return d.build(ends, start, func(off, n int64) ([]byte, error) { return r.read(ctx, d.values, off, n) }, hi-lo, r.page.buffers[d.values].n)
+	return d.build(ends, start, func(off, n int64) ([]byte, error) { return r.read(ctx, d.values, off, n) }, hi-lo, r.bufferSize(d.values))
 }
 
 func (d binaryPage) end(b []byte) (end uint64, valid bool) {
@@ -278,7 +278,7 @@ func (d binaryPage) build(ends []byte, start uint64, fetch func(off, n int64) ([
 	last := start
 	for ; len(ends) > 0; ends = ends[8:] {
 		end, valid := d.end(ends)
-		if end < last || end > uint64(size) {
+		if end < last || size < 0 || end > uint64(size) {
 			return nil, corrupt("a value ends at %d, after %d, of %d bytes", end, last, size)
 		}
 		if err := b.appendEnd(end-start, valid); err != nil {
@@ -286,7 +286,7 @@ func (d binaryPage) build(ends []byte, start uint64, fetch func(off, n int64) ([
 		}
 		last = end
 	}
-	if start > uint64(size) {
+	if size < 0 || start > uint64(size) {
 		return nil, corrupt("a value begins at %d of %d bytes", start, size)
 	}
 	data, err := fetch(int64(start), int64(last-start))

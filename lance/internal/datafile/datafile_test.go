@@ -1,0 +1,332 @@
+package datafile
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldlog/foldlog/lance/internal/format"
+)
+
+// memory file
+type source []byte
+
+func (s source) ReadRange(_ context.Context, off, n int64) ([]byte, error) {
+	if off < 0 || n < 0 || off+n > int64(len(s)) || off+n < off {
+		return nil, fmt.Errorf("%w: %d bytes at %d", io.ErrUnexpectedEOF, n, off)
+	}
+	return bytes.Clone(s[off : off+n]), nil
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tiny is three rows of an int64, a nullable string and a nullable binary.
+func tiny(t testing.TB) []byte {
+	t.Helper()
+	id, name, blob := array.NewInt64Builder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator),
+		array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.LargeBinary)
+	id.AppendValues([]int64{7, 8, 9}, nil)
+	name.Append("ab")
+	name.AppendNull()
+	name.Append("")
+	blob.AppendNull()
+	blob.Append([]byte{0xde, 0xad})
+	blob.Append([]byte{0xbe})
+	return write(t, []format.Field{
+		{ID: 0, Name: "id", Logical: "int64"}, {ID: 1, Name: "name", Logical: "string", Nullable: true}, {ID: 2, Name: "blob", Logical: "large_binary", Nullable: true},
+	}, id.NewArray(), name.NewArray(), blob.NewArray())
+}
+
+func write(t testing.TB, fields []format.Field, cols ...arrow.Array) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := NewWriter(&b, fields)
+	ok(t, err)
+	ok(t, w.Write(cols))
+	ok(t, w.Close())
+	return b.Bytes()
+}
+
+// TestTheTinyFileIsTheDocumented holds the writer to the worked example of
+// docs/format/lance.md. FOLDLOG_BLESS=1 writes the golden anew.
+func TestTheTinyFileIsTheDocumented(t *testing.T) {
+	got := tiny(t)
+	path := filepath.Join("testdata", "tiny.hex")
+	if os.Getenv("FOLDLOG_BLESS") != "" {
+		ok(t, os.MkdirAll("testdata", 0o755))
+		ok(t, os.WriteFile(path, []byte(hex.Dump(got)), 0o644))
+	}
+	golden, err := os.ReadFile(path)
+	ok(t, err)
+	if d := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(hex.Dump(got), "\n")); d != "" {
+		t.Error(d)
+	}
+}
+
+// column makes n rows of a type, about one in four null.
+func makeColumn(t *testing.T, typ arrow.DataType, n int, nulls string) arrow.Array {
+	t.Helper()
+	b := array.NewBuilder(memory.DefaultAllocator, typ)
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	for i := range n {
+		if nulls == "all" || nulls == "some" && r.IntN(4) == 0 {
+			b.AppendNull()
+			continue
+		}
+		v := fmt.Sprint(r.IntN(100))
+		switch typ.ID() {
+		case arrow.STRING, arrow.LARGE_STRING:
+			v = strings.Repeat(v, r.IntN(40))
+		case arrow.BINARY, arrow.LARGE_BINARY:
+			b.(*array.BinaryBuilder).Append(bytes.Repeat([]byte{byte(i)}, r.IntN(90)))
+			continue
+		case arrow.BOOL:
+			v = fmt.Sprint(r.IntN(2) == 0)
+		case arrow.TIMESTAMP:
+			b.(*array.TimestampBuilder).Append(arrow.Timestamp(r.Int64()))
+			continue
+		case arrow.DATE32:
+			b.(*array.Date32Builder).Append(arrow.Date32(r.IntN(9999)))
+			continue
+		case arrow.DATE64:
+			b.(*array.Date64Builder).Append(arrow.Date64(r.Int64N(99999)))
+			continue
+		}
+		ok(t, b.AppendValueFromString(v))
+	}
+	return b.NewArray()
+}
+
+func TestEveryTypeIsReadAsWritten(t *testing.T) {
+	types := []string{"timestamp:s:-", "timestamp:ms:UTC", "timestamp:us:Europe/Zurich", "timestamp:ns:-"}
+	for name := range plainNames() {
+		types = append(types, name)
+	}
+	for _, logical := range types {
+		for _, nulls := range []string{"none", "some", "all"} {
+			t.Run(logical+" with nulls "+nulls, func(t *testing.T) {
+				typ, err := format.ArrowType(logical)
+				ok(t, err)
+				back, err := format.LogicalType(typ)
+				ok(t, err)
+				if back != logical {
+					t.Errorf("%s comes back as %s", logical, back)
+				}
+				const n = 100_000 // several pages of the wide ones
+				a := makeColumn(t, typ, n, nulls)
+				file := write(t, []format.Field{{Name: "c", Logical: logical, Nullable: nulls != "none"}}, a)
+				f, err := Open(t.Context(), source(file), int64(len(file)))
+				ok(t, err)
+				for _, r := range [][2]int64{{0, n}, {0, 1}, {n - 1, n}, {17, 1009}, {n / 2, n/2 + 9}, {5, 5}} {
+					got, err := f.Read(t.Context(), 0, r[0], r[1])
+					ok(t, err)
+					if want := array.NewSlice(a, r[0], r[1]); !array.Equal(want, got) {
+						t.Errorf("rows %v differ", r)
+					}
+				}
+			})
+		}
+	}
+}
+
+// plainNames are the logical types without parameters.
+func plainNames() map[string]bool {
+	names := map[string]bool{}
+	for _, n := range strings.Fields("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 halffloat float double string large_string binary large_binary date32:day date64:ms") {
+		names[n] = true
+	}
+	return names
+}
+
+func TestLongValuesHavePagesOfTheirOwn(t *testing.T) {
+	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.LargeBinary)
+	for i := range 5 {
+		b.Append(make([]byte, 3<<20+i))
+		b.Append([]byte("short"))
+	}
+	file := write(t, []format.Field{{Name: "c", Logical: "large_binary"}}, b.NewArray())
+	f, err := Open(t.Context(), source(file), int64(len(file)))
+	ok(t, err)
+	if n := len(f.columns[0].pages); n != 10 {
+		t.Errorf("%d pages", n)
+	}
+	if end := f.Window(0, 0, 1<<20); end != 1 {
+		t.Errorf("a window over a long value ends at %d", end)
+	}
+	got, err := f.Read(t.Context(), 0, 8, 10)
+	ok(t, err)
+	if v := got.(*array.LargeBinary); len(v.Value(0)) != 3<<20+4 || string(v.Value(1)) != "short" {
+		t.Errorf("read %d and %q", len(v.Value(0)), v.Value(1))
+	}
+}
+
+func TestWritersRefuseWhatDoesNotFit(t *testing.T) {
+	ints := array.NewInt64Builder(memory.DefaultAllocator)
+	ints.AppendNull()
+	nulls := ints.NewArray()
+	for name, c := range map[string]struct {
+		field format.Field
+		col   arrow.Array
+	}{
+		"nulls":      {format.Field{Name: "c", Logical: "int64"}, nulls},
+		"other type": {format.Field{Name: "c", Logical: "int32", Nullable: true}, nulls},
+	} {
+		w, err := NewWriter(io.Discard, []format.Field{c.field})
+		ok(t, err)
+		if err := w.Write([]arrow.Array{c.col}); err == nil {
+			t.Errorf("%s: written", name)
+		}
+	}
+	var unsupported *format.UnsupportedError
+	if _, err := NewWriter(io.Discard, []format.Field{{Name: "c", Logical: "list"}}); !errors.As(err, &unsupported) {
+		t.Errorf("a list: %v", err)
+	}
+}
+
+// readAll decodes everything and returns the first error. It must never panic.
+func readAll(ctx context.Context, file []byte) error {
+	f, err := Open(ctx, source(file), int64(len(file)))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for c := range f.columns {
+		for lo := int64(0); lo < f.Rows(); {
+			hi := min(f.Window(c, lo, 1<<20), lo+10_000)
+			a, err := f.Read(ctx, c, lo, hi)
+			if err != nil {
+				errs = append(errs, err)
+				break
+			}
+			if int64(a.Len()) != hi-lo {
+				return fmt.Errorf("%d rows of %d to %d", a.Len(), lo, hi)
+			}
+			for i := range min(a.Len(), 100) {
+				_ = a.ValueStr(i)
+			}
+			if lo = hi; lo > 200_000 {
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// allowed reports whether an error is one that a broken file may give.
+func allowed(err error) bool {
+	var unsupported *format.UnsupportedError
+	return err == nil || errors.Is(err, format.ErrCorrupt) || errors.As(err, &unsupported) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// samples are files of every format, by name: those of formats 2.1 and 2.2 were
+// written by the real library and are kept in testdata.
+func samples(t testing.TB) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{"tiny": tiny(t)}
+	files, err := filepath.Glob(filepath.Join("testdata", "*.lance"))
+	ok(t, err)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		ok(t, err)
+		out[filepath.Base(f)] = b
+	}
+	return out
+}
+
+func TestSamplesOfEveryFormatDecode(t *testing.T) {
+	versions := map[string]bool{}
+	for name, b := range samples(t) {
+		if err := readAll(t.Context(), b); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		f, err := Open(t.Context(), source(b), int64(len(b)))
+		ok(t, err)
+		versions[f.Version().String()] = true
+	}
+	if d := cmp.Diff(map[string]bool{"2.0": true, "2.1": true, "2.2": true}, versions); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTruncatedFilesAreCorrupt(t *testing.T) {
+	for name, b := range samples(t) {
+		step := max(1, len(b)/150)
+		for n := 0; n < len(b); n += step {
+			err := readAll(t.Context(), b[:n])
+			if err == nil || !allowed(err) {
+				t.Errorf("%s cut to %d bytes: error %v", name, n, err)
+			}
+		}
+	}
+}
+
+func TestFlippedBitsNeverPanic(t *testing.T) {
+	for name, b := range samples(t) {
+		r := rand.New(rand.NewPCG(5, 6))
+		for range 400 {
+			bad := bytes.Clone(b)
+			at := r.IntN(len(bad))
+			if r.IntN(2) == 0 { // the metadata is where it hurts
+				at = len(bad) - 1 - r.IntN(min(len(bad), 4000))
+			}
+			bad[at] ^= 1 << r.IntN(8)
+			if err := readAll(t.Context(), bad); !allowed(err) {
+				t.Errorf("%s with a bit of byte %d flipped: %v", name, at, err)
+			}
+		}
+	}
+}
+
+func TestHostileLengthsAreRefused(t *testing.T) {
+	good := tiny(t)
+	foot := len(good) - footerSize
+	for name, change := range map[string]func(b []byte){
+		"column table beyond the end":   func(b []byte) { binary.LittleEndian.PutUint64(b[foot+8:], 1<<62) },
+		"buffer table beyond the end":   func(b []byte) { binary.LittleEndian.PutUint64(b[foot+16:], uint64(len(b))) },
+		"no global buffer":              func(b []byte) { binary.LittleEndian.PutUint32(b[foot+24:], 0) },
+		"four thousand million columns": func(b []byte) { binary.LittleEndian.PutUint32(b[foot+28:], 1<<32-1) },
+	} {
+		b := bytes.Clone(good)
+		change(b)
+		if err := readAll(t.Context(), b); !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	b := bytes.Clone(good)
+	binary.LittleEndian.PutUint16(b[foot+32:], 2)
+	binary.LittleEndian.PutUint16(b[foot+34:], 9)
+	var unsupported *format.UnsupportedError
+	if err := readAll(t.Context(), b); !errors.As(err, &unsupported) || unsupported.What != "data file version 2.9" {
+		t.Errorf("a file of the future: %v", err)
+	}
+}
+
+func FuzzDataFile(f *testing.F) {
+	for _, b := range samples(f) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := readAll(t.Context(), b); !allowed(err) {
+			t.Error(err)
+		}
+	})
+}
