@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 // backend makes empty stores of one kind, and says how another process opens one.
@@ -32,7 +34,7 @@ func backends(t *testing.T) map[string]backend {
 			return openLocal(t, dir), "local " + dir
 		}},
 	}
-	if haveServer(t) {
+	if s3test.Running(t) {
 		kinds["s3"] = backend{func(t *testing.T) (Store, string) {
 			opts := s3Bucket(t)
 			return openS3(t, opts), "s3 " + opts.Endpoint + " " + opts.Bucket
@@ -335,7 +337,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	code := m.Run()
-	stopServer()
+	s3test.Stop()
 	os.Exit(code)
 }
 
@@ -349,7 +351,7 @@ func race(spec string) error {
 	case "local":
 		s, err = OpenLocal(f[1], LocalOptions{})
 	case "s3":
-		s, err = OpenS3(S3Options{Endpoint: f[1], Bucket: f[2], Region: "us-east-1", AccessKey: testAccess, SecretKey: testSecret})
+		s, err = OpenS3(S3Options{Endpoint: f[1], Bucket: f[2], Region: "us-east-1", AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey})
 	}
 	if err != nil {
 		return err

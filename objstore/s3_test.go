@@ -1,124 +1,25 @@
 package objstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/minio/minio-go/v7"
+	"github.com/foldlog/foldlog/objstore/s3test"
 )
-
-const testAccess, testSecret = "objstore-test", "objstore-test-secret"
-
-var server struct {
-	once     sync.Once
-	endpoint string
-	err      error
-	stop     func()
-	buckets  atomic.Int64
-}
-
-func stopServer() {
-	if server.stop != nil {
-		server.stop()
-	}
-}
-
-// findServer returns the path of versitygw: FOLDLOG_VERSITYGW, the PATH, or where
-// go install puts it.
-func findServer() (string, error) {
-	if p := os.Getenv("FOLDLOG_VERSITYGW"); p != "" {
-		return p, nil
-	}
-	if p, err := exec.LookPath("versitygw"); err == nil {
-		return p, nil
-	}
-	out, err := exec.Command("go", "env", "GOPATH").Output()
-	if err != nil {
-		return "", err
-	}
-	return exec.LookPath(filepath.Join(strings.TrimSpace(string(out)), "bin", "versitygw"))
-}
-
-// startServer starts a real S3 server on loopback over a temporary directory.
-func startServer() {
-	bin, err := findServer()
-	if err != nil {
-		server.err = err
-		return
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		server.err = err
-		return
-	}
-	addr := l.Addr().String()
-	l.Close()
-	dir, err := os.MkdirTemp("", "objstore-s3-")
-	if err != nil {
-		server.err = err
-		return
-	}
-	cmd := exec.Command(bin, "--port", addr, "--quiet", "posix", dir)
-	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+testAccess, "ROOT_SECRET_KEY="+testSecret)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if server.err = cmd.Start(); server.err != nil {
-		return
-	}
-	server.stop = func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		_ = os.RemoveAll(dir)
-	}
-	server.endpoint = "http://" + addr
-	for range 200 {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			c.Close()
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	server.err = fmt.Errorf("%s does not answer: %s", bin, log.String())
-}
-
-// haveServer reports whether there is a server to test with. In CI there must be.
-func haveServer(t *testing.T) bool {
-	t.Helper()
-	server.once.Do(startServer)
-	if server.err != nil {
-		if os.Getenv("CI") != "" || os.Getenv("FOLDLOG_VERSITYGW") != "" {
-			t.Fatalf("no S3 server: %v", server.err)
-		}
-		t.Logf("S3 is left out, there is no server: %v", server.err)
-	}
-	return server.err == nil
-}
 
 // s3Bucket makes an empty bucket on the server.
 func s3Bucket(t *testing.T) S3Options {
 	t.Helper()
-	opts := S3Options{
-		Endpoint: server.endpoint, Region: "us-east-1", AccessKey: testAccess, SecretKey: testSecret,
-		Bucket: fmt.Sprintf("bucket-%d", server.buckets.Add(1)), PartSize: 5 << 20, Backoff: time.Millisecond,
+	endpoint, bucket := s3test.Bucket(t)
+	return S3Options{
+		Endpoint: endpoint, Region: s3test.Region, AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey,
+		Bucket: bucket, PartSize: 5 << 20, Backoff: time.Millisecond,
 	}
-	s := openS3(t, opts)
-	if err := s.client.MakeBucket(t.Context(), opts.Bucket, minio.MakeBucketOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	return opts
 }
 
 func openS3(t *testing.T, opts S3Options) *S3 {
@@ -131,7 +32,7 @@ func openS3(t *testing.T, opts S3Options) *S3 {
 }
 
 func TestS3(t *testing.T) {
-	if !haveServer(t) {
+	if !s3test.Running(t) {
 		return
 	}
 	t.Run("lost answers of conditional writes are settled", lostAnswersOfConditionalWritesAreSettled)
