@@ -250,15 +250,24 @@ func (a *app) showTrial(snap *study.Snapshot, st *study.Study, number uint64, as
 	return cli.Buffered(a.Out(), func(w io.Writer) error { return a.printTrial(w, st, t, shown) })
 }
 
+// linesOf is a text of several lines, a pair for each.
+func linesOf(label, text string) (pairs [][2]string) {
+	for line := range strings.Lines(text) {
+		pairs = append(pairs, [2]string{label, strings.TrimRight(line, "\r\n")})
+		label = ""
+	}
+	return pairs
+}
+
 func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTrial) error {
 	pairs := [][2]string{
 		{"trial", strconv.FormatUint(t.Number, 10)},
 		{"id", strconv.FormatUint(uint64(t.ID), 10)},
 		{"state", s.State},
 		{"result", results(st, t.Values)},
-		{"error", t.Error},
-		{"attempt", attemptText(t)},
 	}
+	pairs = append(pairs, linesOf("error", t.Error)...)
+	pairs = append(pairs, [2]string{"attempt", attemptText(t)})
 	if s.Worker != nil {
 		pairs = append(pairs, [2]string{"owner", fmt.Sprintf("worker %d at epoch %d", *s.Worker, s.Epoch)})
 	}
