@@ -212,7 +212,7 @@ func (c *copier) salvage(ctx context.Context, check Applier, done *Copied) error
 		return err
 	}
 	c.made = append(c.made, c.to.dataFile(name))
-	done.Fault = src.replay(salvager{ctx, check, out})
+	done.Fault = src.replay(until{ctx, salvager{check, out}})
 	head, err := out.finish()
 	if err = errors.Join(ctx.Err(), out.failed, err); err != nil {
 		return err
@@ -227,15 +227,11 @@ func (c *copier) salvage(ctx context.Context, check Applier, done *Copied) error
 
 // salvager passes records on as long as the check admits them.
 type salvager struct {
-	ctx   context.Context
 	check Applier
 	out   *bulk
 }
 
 func (s salvager) Apply(rec *Record) error {
-	if err := s.ctx.Err(); err != nil {
-		return err
-	}
 	if s.check != nil {
 		if err := s.check.Apply(rec); err != nil {
 			return err

@@ -163,8 +163,10 @@ func TestSalvageOfASoundJournalLosesNothing(t *testing.T) {
 	}
 }
 
-func TestCancelledCopyStops(t *testing.T) {
+func TestCancelledCopiesAndChecksStop(t *testing.T) {
 	s := newSpecimen(t)
+	const old = "/j/old.atj"
+	writeLegacy(t, s.mem, old, 5, "", "one")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	opts := &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
@@ -173,5 +175,12 @@ func TestCancelledCopyStops(t *testing.T) {
 	}
 	if _, err := Salvage(ctx, memPath, "/j/saved.atj", nil, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("salvage: %v", err)
+	}
+	for _, path := range []string{memPath, old} {
+		check := &VerifyOptions{ReaderOptions: opts.ReaderOptions}
+		_, err := Verify(ctx, path, check, func(f Finding) { t.Errorf("verify %s: %+v", path, f) })
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("verify %s: %v", path, err)
+		}
 	}
 }

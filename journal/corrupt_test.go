@@ -200,7 +200,7 @@ func (s *specimen) checkVerify(text string) {
 	s.t.Helper()
 	found := false
 	var all []string
-	sum, err := Verify(memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}, Machine: new(ids)}, func(f Finding) {
+	sum, err := Verify(s.t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}, Machine: new(ids)}, func(f Finding) {
 		all = append(all, f.Err.Error())
 		found = found || f.Severity == Fault && strings.Contains(f.Err.Error(), text)
 	})
@@ -253,7 +253,7 @@ func TestNewerFormatsAreRefusedByTheirNumber(t *testing.T) {
 			if _, err := OpenWriter(t.Context(), memPath, memOptions(s.mem), new(ids)); !errors.As(err, &newer) {
 				t.Errorf("opening for writing: %v", err)
 			}
-			_, err := Verify(memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}, func(Finding) {})
+			_, err := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}, func(Finding) {})
 			if !errors.As(err, &newer) {
 				t.Errorf("verify: %v", err)
 			}
@@ -328,7 +328,7 @@ func TestVerifyListsEveryFaultOfSeveral(t *testing.T) {
 	s.editExtent(4, `atune.`, `btune.`) // the break
 	s.editExtent(2, `two`, `twa`)       // payload before it
 	var got []string
-	sum, err := Verify(memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}, func(f Finding) {
+	sum, err := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}, func(f Finding) {
 		if f.Severity == Fault {
 			got = append(got, fmt.Sprintf("%s %d", f.Path, f.Offset))
 		}

@@ -138,7 +138,7 @@ func checkJournalDir(t *testing.T, head, data []byte) {
 		readErr = r.Refresh(m)
 		r.Close()
 	}
-	sum, verifyErr := Verify(memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: mem}}, func(Finding) {})
+	sum, verifyErr := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: mem}}, func(Finding) {})
 	if (readErr == nil) != (verifyErr == nil && sum.Faults == 0) {
 		t.Errorf("reading says %v, verify %+v, %v", readErr, sum, verifyErr)
 	}

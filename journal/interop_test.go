@@ -176,7 +176,7 @@ func TestUnpublishedBytesAreNeverLookedAt(t *testing.T) {
 		t.Errorf("read %s", got)
 	}
 	var notes []string
-	sum, err := Verify(memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: f.mem}}, func(f Finding) {
+	sum, err := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: f.mem}}, func(f Finding) {
 		if f.Severity != Note {
 			t.Errorf("%+v", f)
 		}

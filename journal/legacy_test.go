@@ -185,7 +185,7 @@ func TestVerifyWarnsOfAnOlderWriterThatWasNotStopped(t *testing.T) {
 				t.Fatal(err)
 			}
 			var found []Finding
-			if _, err := Verify(memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: m}}, func(f Finding) { found = append(found, f) }); err != nil {
+			if _, err := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: m}}, func(f Finding) { found = append(found, f) }); err != nil {
 				t.Fatal(err)
 			}
 			if len(found) != 1 || found[0].Severity != tt.want || found[0].Path != KeptPath(memPath, 5) || found[0].Offset != at.Size() {

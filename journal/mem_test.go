@@ -140,7 +140,7 @@ func readIDs(t testing.TB, fsys fsx.FS, path string) []string {
 // verifySound fails the test for every fault that Verify finds.
 func verifySound(t testing.TB, fsys fsx.FS, path string) {
 	t.Helper()
-	_, err := Verify(path, &VerifyOptions{ReaderOptions: ReaderOptions{FS: fsys}}, func(f Finding) {
+	_, err := Verify(t.Context(), path, &VerifyOptions{ReaderOptions: ReaderOptions{FS: fsys}}, func(f Finding) {
 		if f.Severity == Fault {
 			t.Errorf("verify: %s at %d, operation %d: %v", f.Path, f.Offset, f.Seq, f.Err)
 		}

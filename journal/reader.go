@@ -18,6 +18,19 @@ type Applier interface {
 	Reset()
 }
 
+// until hands records on until its context ends.
+type until struct {
+	ctx context.Context
+	Applier
+}
+
+func (u until) Apply(rec *Record) error {
+	if err := u.ctx.Err(); err != nil {
+		return err
+	}
+	return u.Applier.Apply(rec)
+}
+
 // ReaderOptions configure a [Reader]. The zero value is ready for use.
 type ReaderOptions struct {
 	// FS is the file system, [fsx.OS] if nil.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,9 +52,9 @@ type Summary struct {
 
 // Verify checks everything in a journal that can be checked, goes on after a
 // fault as far as that makes sense, and reports each finding. The error is for
-// what keeps it from checking at all: the path is missing, or not a journal, or
-// of a newer format, or the system failed.
-func Verify(path string, opts *VerifyOptions, report func(Finding)) (*Summary, error) {
+// what keeps it from checking to the end: the path is missing, or not a journal,
+// or of a newer format, the system failed, or ctx ended.
+func Verify(ctx context.Context, path string, opts *VerifyOptions, report func(Finding)) (*Summary, error) {
 	if opts == nil {
 		opts = &VerifyOptions{}
 	}
@@ -61,12 +62,13 @@ func Verify(path string, opts *VerifyOptions, report func(Finding)) (*Summary, e
 	if err != nil {
 		return nil, err
 	}
-	v := &verifier{l: l, pool: newFilePool(l), opts: opts, report: report, m: opts.Machine}
+	v := &verifier{ctx: ctx, l: l, pool: newFilePool(l), opts: opts, report: report, m: opts.Machine}
 	defer v.pool.Close()
 	return v.run()
 }
 
 type verifier struct {
+	ctx    context.Context
 	l      layout
 	pool   *filePool
 	opts   *VerifyOptions
@@ -150,7 +152,7 @@ func (v *verifier) legacy() error {
 	if m == nil {
 		m = discard{}
 	}
-	if err := r.Refresh(m); err != nil {
+	if err := r.Refresh(until{v.ctx, m}); err != nil {
 		if err := v.machineFault(r.Applied()+1, r.legacyAt, v.l.head, err); err != nil {
 			return err
 		}
@@ -168,7 +170,7 @@ func (v *verifier) machineFault(seq uint64, offset int64, path string, err error
 	switch {
 	case errors.As(err, &c):
 		return v.fault(err)
-	case isEnvironment(err):
+	case isEnvironment(err), v.ctx.Err() != nil:
 		return err
 	}
 	v.find(Fault, path, offset, seq, err)
@@ -220,6 +222,9 @@ func (v *verifier) payloads(refs []extentRef) error {
 	r := &replayer{pool: v.pool, next: 1}
 	b := new(batch)
 	for i := range refs {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
 		ref := &refs[i]
 		if v.resume > 0 && i == v.gap {
 			r.next = v.resume
@@ -314,7 +319,7 @@ func (v *verifier) keptRest(path string) (int64, kindOfRest, error) {
 	}
 	defer r.Close()
 	c := &comparer{f: f, at: int64(len(r.snap.headerLine))}
-	if err := r.Refresh(c); err != nil && !errors.Is(err, errDiffers) {
+	if err := r.Refresh(until{v.ctx, c}); err != nil && !errors.Is(err, errDiffers) {
 		var corrupt *CorruptError
 		if errors.As(err, &corrupt) {
 			return 0, restNone, nil // reported already

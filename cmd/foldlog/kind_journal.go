@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/foldlog/foldlog/journal"
@@ -22,10 +21,7 @@ const stateLive = "live"
 func (journalKind) Name() string { return "study journal" }
 
 func (journalKind) Identify(c candidate) (string, error) {
-	switch {
-	case c.Info == nil || c.Info.IsDir():
-		return journal.StudyPath(c.Path), nil
-	case journal.Sniff(c.Start):
+	if journal.Sniff(c.Start) {
 		return c.Path, nil
 	}
 	return journal.StudyPath(c.Path), nil
@@ -93,7 +89,7 @@ type dataFileCount struct {
 	Extents   int    `json:"extents"`
 }
 
-func (k journalKind) Inspect(_ context.Context, log string) (inspection, error) {
+func (k journalKind) Inspect(ctx context.Context, log string) (inspection, error) {
 	info, err := journal.Inspect(log, nil)
 	if err != nil {
 		return inspection{}, err
@@ -122,16 +118,21 @@ func (k journalKind) Inspect(_ context.Context, log string) (inspection, error) 
 			found.Notes = append(found.Notes, fmt.Sprintf("%d unpublished bytes in %s", f.Size-f.Published, f.Name))
 		}
 	}
-	err = k.fold(log, &found, detail)
+	err = k.fold(ctx, log, &found, detail)
 	return found, err
 }
 
 // fold adds what the operations say.
-func (journalKind) fold(log string, found *inspection, detail *journalDetail) error {
+func (journalKind) fold(ctx context.Context, log string, found *inspection, detail *journalDetail) error {
 	writers := map[uint64]*writer{}
 	var order []uint64
 	replay := study.NewReplay()
-	err := readJournal(log, func(rec *journal.Record) error {
+	r, err := journal.OpenReader(log, nil)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	err = readRecords(ctx, r, func(rec *journal.Record) error {
 		if rec.Seq == 1 {
 			found.FirstMS = int64(rec.AtMillis)
 		}
@@ -176,14 +177,14 @@ type recordFunc func(*journal.Record) error
 func (f recordFunc) Apply(rec *journal.Record) error { return f(rec) }
 func (f recordFunc) Reset()                          {}
 
-// readJournal hands every committed record to fn.
-func readJournal(log string, fn func(*journal.Record) error) error {
-	r, err := journal.OpenReader(log, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	return r.Refresh(recordFunc(fn))
+// readRecords hands every committed record to fn, until ctx ends.
+func readRecords(ctx context.Context, r *journal.Reader, fn recordFunc) error {
+	return r.Refresh(recordFunc(func(rec *journal.Record) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return fn(rec)
+	}))
 }
 
 func (journalKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
@@ -196,10 +197,7 @@ func (journalKind) Verify(ctx context.Context, log string, opts verifyOptions) (
 		}
 		*list = append(*list, p)
 	}
-	sum, err := journal.Verify(log, &journal.VerifyOptions{
-		Machine:  untilDone{ctx, replay},
-		Progress: opts.Progress,
-	}, func(f journal.Finding) {
+	sum, err := journal.Verify(ctx, log, &journal.VerifyOptions{Machine: replay, Progress: opts.Progress}, func(f journal.Finding) {
 		switch f.Severity {
 		case journal.Fault:
 			add(&v.Faults, f)
@@ -218,19 +216,6 @@ func (journalKind) Verify(ctx context.Context, log string, opts verifyOptions) (
 	return v, err
 }
 
-// untilDone ends a replay when its context does.
-type untilDone struct {
-	ctx context.Context
-	journal.Applier
-}
-
-func (u untilDone) Apply(rec *journal.Record) error {
-	if err := u.ctx.Err(); err != nil {
-		return &os.SyscallError{Syscall: "replay", Err: err}
-	}
-	return u.Applier.Apply(rec)
-}
-
 func (journalKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
 	r, err := journal.OpenReader(log, nil)
 	if err != nil {
@@ -242,13 +227,13 @@ func (journalKind) Cat(ctx context.Context, log string, w io.Writer, opts catOpt
 			return err
 		}
 	}
-	return r.Refresh(recordFunc(func(rec *journal.Record) error {
-		if err := ctx.Err(); err != nil || rec.Seq < uint64(opts.From) {
-			return err
+	return readRecords(ctx, r, func(rec *journal.Record) error {
+		if rec.Seq < uint64(opts.From) {
+			return nil
 		}
 		_, err := w.Write(rec.Line)
 		return err
-	}))
+	})
 }
 
 func (journalKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error) {
