@@ -3,6 +3,7 @@ package fsx
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"sync"
 )
 
@@ -116,7 +117,7 @@ func faultValue[T any](f *Fault, op, path string, call func() (T, error)) (v T, 
 // OpenFile implements [FS].
 func (f *Fault) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	op := "open"
-	if flag&createFlag != 0 {
+	if flag&os.O_CREATE != 0 {
 		op = "create"
 	}
 	file, err := faultValue(f, op, name, func() (File, error) { return f.fs.OpenFile(name, flag, perm) })

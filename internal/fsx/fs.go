@@ -57,9 +57,6 @@ type File interface {
 	TryLock() (bool, error)
 }
 
-// ErrUnsupported is what a platform or file system answers that lacks a call.
-var ErrUnsupported = errors.ErrUnsupported
-
 // IsUnsupported reports whether err says that the platform or the file system
 // lacks the call, as against a call that failed.
 func IsUnsupported(err error) bool {

@@ -16,8 +16,6 @@ import (
 	"time"
 )
 
-const createFlag = os.O_CREATE
-
 // Mem is a file system in memory. It remembers what has been synced, so that
 // [Mem.PowerLoss] can give back what a disk would hold afterwards.
 type Mem struct {
@@ -254,7 +252,7 @@ func (m *Mem) Link(oldname, newname string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.NoLinks {
-		return memErr("link", newname, ErrUnsupported)
+		return memErr("link", newname, errors.ErrUnsupported)
 	}
 	n, err := m.find(oldname)
 	if err != nil {
@@ -395,7 +393,7 @@ func (f *memFile) TryLock() (bool, error) {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
 	if f.fs.NoLocks {
-		return false, memErr("lock", f.name, ErrUnsupported)
+		return false, memErr("lock", f.name, errors.ErrUnsupported)
 	}
 	if f.node.lock != nil && f.node.lock != f {
 		return false, nil

@@ -10,7 +10,7 @@ import (
 )
 
 // Writable reports whether this platform's durability calls have been proved;
-// where they have not, it answers with [ErrUnsupported].
+// where they have not, it answers with an error for which [IsUnsupported] holds.
 func Writable() error { return nil }
 
 // openFile never waits for the other end of a named pipe that lies where a file

@@ -8,8 +8,8 @@ import (
 )
 
 // Writable reports whether this platform's durability calls have been proved;
-// where they have not, it answers with [ErrUnsupported].
-func Writable() error { return ErrUnsupported }
+// where they have not, it answers with an error for which [IsUnsupported] holds.
+func Writable() error { return errors.ErrUnsupported }
 
 // openFile lets readers share deletion, so that a reader never keeps a writer
 // elsewhere from replacing the file.
@@ -30,8 +30,8 @@ func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(h), name), nil
 }
 
-func syncDir(string) error { return ErrUnsupported }
+func syncDir(string) error { return errors.ErrUnsupported }
 
-func tryLock(*os.File) (bool, error) { return false, ErrUnsupported }
+func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
 func isUnsupportedErrno(err error) bool { return errors.Is(err, syscall.EWINDOWS) }
