@@ -30,20 +30,15 @@ func (o *output) Fd() uintptr { return o.file.Fd() }
 
 // WriteJSON prints v as one indented JSON object and a newline. Only what
 // JSON requires is escaped, so that names stay readable.
-func WriteJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("print json: %w", err)
-	}
-	return nil
-}
+func WriteJSON(w io.Writer, v any) error { return writeJSON(w, v, "  ") }
 
 // WriteJSONLine prints v as one line of JSON. Several of them make JSON Lines.
-func WriteJSONLine(w io.Writer, v any) error {
+func WriteJSONLine(w io.Writer, v any) error { return writeJSON(w, v, "") }
+
+func writeJSON(w io.Writer, v any, indent string) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("print json: %w", err)
 	}
