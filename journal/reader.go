@@ -173,6 +173,24 @@ func (r *Reader) catchUp(snap *snapshot, m Applier) error {
 	return err
 }
 
+// CheckTip checks that the extent which the head names is there and follows the
+// extents before it as far as its metadata line says. It is a quick look, no
+// verification.
+func (r *Reader) CheckTip() error {
+	at := r.snap.head
+	if r.snap.legacy() || at.Tip == nil {
+		return nil
+	}
+	e, _, err := r.pool.readExtentHeader(at.Tip, at.Ops)
+	if err != nil {
+		return err
+	}
+	if err := e.follow(at.Ops, at.Bytes); err != nil {
+		return r.l.extentError(at.Tip, at.Ops, err)
+	}
+	return nil
+}
+
 // atHead tells whether everything that the head names has been applied.
 func (r *Reader) atHead() bool {
 	return r.known.same(r.snap.head) && r.applied == r.known.Ops

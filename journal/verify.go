@@ -270,10 +270,13 @@ func (v *verifier) leftovers(refs []extentRef) error {
 	if err != nil {
 		return err
 	}
+	what := "%d unpublished bytes, which are never read"
+	if v.resume > 0 {
+		what = "%d bytes that the readable part of the journal does not name"
+	}
 	for _, f := range infos {
 		if f.Size > f.Published {
-			v.find(Note, v.l.dataFile(f.Name), f.Published, 0,
-				fmt.Errorf("%d unpublished bytes, which are never read", f.Size-f.Published))
+			v.find(Note, v.l.dataFile(f.Name), f.Published, 0, fmt.Errorf(what, f.Size-f.Published))
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ refused; with --salvage its committed events up to the first fault are copied.`,
 		}
 		a.Notef("copied %s, %s, to %s", plural(done.Events, "event"), cli.Size(done.Bytes), dest)
 		if done.Lost != nil {
-			a.Notef("the copy ends at the first fault: %v", done.Lost)
+			a.Notef("%v", done.Lost)
 		}
 		return nil
 	}

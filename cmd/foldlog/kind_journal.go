@@ -49,6 +49,10 @@ func (journalKind) Summarize(_ context.Context, log string) (summary, error) {
 	if s.Bytes, err = journal.Size(log, nil); err != nil {
 		return s, err
 	}
+	if err := r.CheckTip(); err != nil {
+		s.State, s.Detail = stateFaulty, err.Error()
+		return s, nil
+	}
 	s.State = stateGood
 	if _, holder := r.Holder(); holder != nil {
 		s.State = stateLive
@@ -254,13 +258,15 @@ func (journalKind) Copy(ctx context.Context, log, dest string, opts copyOptions)
 
 // salvageLoss is why a salvaged copy ends where it does, and what is missing.
 func salvageLoss(done *journal.Copied) error {
+	end := fmt.Sprintf("the copy ends with operation %d", done.Ops)
+	if done.Lost > 0 {
+		end += fmt.Sprintf(", %d are lost", done.Lost)
+	}
 	switch {
 	case done.Fault == nil:
 		return nil
 	case done.Guessed:
-		return fmt.Errorf("%w; the last operations may never have been published", done.Fault)
-	case done.Lost > 0:
-		return fmt.Errorf("%s lost: %w", plural(done.Lost, "operation"), done.Fault)
+		return fmt.Errorf("%s, the last of which may never have been published: %w", end, done.Fault)
 	}
-	return done.Fault
+	return fmt.Errorf("%s: %w", end, done.Fault)
 }

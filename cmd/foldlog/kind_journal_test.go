@@ -416,15 +416,15 @@ func TestDamagedJournalIsSalvaged(t *testing.T) {
 		ops    int
 		note   string
 	}{
-		{"a flipped byte", func(t *testing.T) { flip(t, filepath.Join("golden.atj.d", goldenData), 3392+205+20) }, 9, "18 operations lost: "},
-		{"a lost head", func(t *testing.T) { removeAll(t, "golden.atj") }, 27, "may never have been published"},
+		{"a flipped byte", func(t *testing.T) { flip(t, filepath.Join("golden.atj.d", goldenData), 3392+205+20) }, 9, "the copy ends with operation 9, 18 are lost: "},
+		{"a lost head", func(t *testing.T) { removeAll(t, "golden.atj") }, 27, "the copy ends with operation 27, the last of which may never have been published: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			lines := withGolden(t)
 			tc.damage(t)
 			refused := inJournals(t.Context(), "cp", "golden.atj", "b.atj")
 			got := inJournals(t.Context(), "cp", "--salvage", "golden.atj", "c.atj")
-			if got.status != 0 || !strings.Contains(got.stderr, "the copy ends at the first fault") || !strings.Contains(got.stderr, tc.note) {
+			if got.status != 0 || !strings.Contains(got.stderr, tc.note) {
 				t.Fatalf("%+v", got)
 			}
 			if tc.name == "a lost head" && (refused.status != 1 || !strings.Contains(refused.stderr, "hint: the head is never made up")) {

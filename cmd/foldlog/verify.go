@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +35,7 @@ that no head has published are no fault.`,
 
 // verify checks one log after another and prints each answer as it comes.
 func (a *app) verify(ctx context.Context, paths []string, print func(io.Writer, verification) error) error {
-	faulty := 0
+	faulty, damaged := 0, ""
 	for _, path := range paths {
 		v, err := a.verifyOne(ctx, path)
 		if ctx.Err() != nil {
@@ -47,16 +48,23 @@ func (a *app) verify(ctx context.Context, paths []string, print func(io.Writer, 
 		v.normalize()
 		if !v.OK {
 			faulty++
+			if err == nil && damaged == "" {
+				damaged = v.Path
+			}
 		}
 		err = cli.Buffered(a.Out(), func(w io.Writer) error { return print(w, v) })
 		if err != nil {
 			return err
 		}
 	}
-	if faulty > 0 {
-		return fmt.Errorf("verify: %d of %s faulty", faulty, plural(int64(len(paths)), "log"))
+	if faulty == 0 {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf("verify: %d of %s faulty", faulty, plural(int64(len(paths)), "log"))
+	if damaged == "" {
+		return err
+	}
+	return cli.WithHint(err, "foldlog cp --salvage "+damaged+" DEST copies what is sound")
 }
 
 // verifyOne returns what was found with the error that ended the check.
@@ -79,7 +87,7 @@ func printVerification(w io.Writer, v verification) error {
 	}
 	line := fmt.Sprintf("%-7s %s", word, cli.Safe(v.Path))
 	if v.Kind != "" {
-		line += fmt.Sprintf("  %s %s, %s, %s", v.Kind, v.Format, plural(v.Events, "event"), cli.Size(v.Bytes))
+		line += fmt.Sprintf("  %s, %s, %s", strings.TrimSpace(v.Kind+" "+v.Format), plural(v.Events, "event"), cli.Size(v.Bytes))
 	}
 	fmt.Fprintln(w, line)
 	printPlaces(w, "fault", v.Faults)
