@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -107,7 +108,7 @@ func front(ts []*Trial, dirs []Direction) []*Trial {
 			out = append(out, t)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Trial) int { return compareUint(a.Number, b.Number) })
+	slices.SortFunc(out, func(a, b *Trial) int { return cmp.Compare(a.Number, b.Number) })
 	return out
 }
 

@@ -161,15 +161,6 @@ var kindByName = func() map[string]*kind {
 	return m
 }()
 
-// Kinds returns the 22 kinds of operations in the order of the document.
-func Kinds() []string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = k.name
-	}
-	return names
-}
-
 // fieldSet is the declared fields of one object, in order.
 type fieldSet struct {
 	names    []string

@@ -68,9 +68,8 @@ func (op *OutboxAdvance) apply(st *state, env *envelope) error {
 	if known {
 		next.Phase = e.Phase + 1
 	}
-	s := st.studies.at(int(t.Study))
-	st.putStudyState(s, ScopeSampler, op.SamplerState, env)
-	st.putStudyState(st.studies.at(int(t.Study)), ScopeScheduler, op.SchedulerState, env)
+	st.putStudyState(t.Study, ScopeSampler, op.SamplerState, env)
+	st.putStudyState(t.Study, ScopeScheduler, op.SchedulerState, env)
 	st.edit(t).Outbox = &next
 	if next.Phase == PhaseDone {
 		st.pending.delete(t.ID)

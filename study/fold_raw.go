@@ -122,11 +122,11 @@ func (op *SetTrialUserAttr) apply(st *state, env *envelope) error {
 func (op *PutState) apply(st *state, env *envelope) error {
 	switch op.Scope.Kind {
 	case ScopeSampler, ScopeScheduler:
-		s, err := st.study(StudyID(op.Scope.ID))
-		if err != nil {
+		id := StudyID(op.Scope.ID)
+		if _, err := st.study(id); err != nil {
 			return err
 		}
-		st.putStudyState(s, op.Scope.Kind, &op.Blob, env)
+		st.putStudyState(id, op.Scope.Kind, &op.Blob, env)
 	case ScopeTrial:
 		t, err := st.trial(TrialID(op.Scope.ID))
 		if err != nil {
@@ -139,12 +139,13 @@ func (op *PutState) apply(st *state, env *envelope) error {
 	return nil
 }
 
-// putStudyState replaces the state of a seam, if there is one to write.
-func (st *state) putStudyState(s *Study, kind ScopeKind, b *Blob, env *envelope) {
+// putStudyState replaces the state of a seam of a study that exists, if there is
+// one to write.
+func (st *state) putStudyState(id StudyID, kind ScopeKind, b *Blob, env *envelope) {
 	if b == nil {
 		return
 	}
-	s = st.editStudy(s)
+	s := st.editStudy(st.studies.at(int(id)))
 	if kind == ScopeSampler {
 		s.SamplerState = stateBlob(b, env)
 	} else {

@@ -68,8 +68,7 @@ func (st *state) editStudy(s *Study) *Study {
 	return &c
 }
 
-// newTrial checks the identity of a trial and what it belongs to. Nothing has
-// changed after an error.
+// checkNew checks the identity of a new trial and finds the study it is for.
 func (st *state) checkNew(study StudyID, trial TrialID, number uint64) (*Study, error) {
 	s, err := st.study(study)
 	switch {

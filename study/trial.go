@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"slices"
@@ -158,7 +159,7 @@ func (t *Trial) Curve(objective int) []Point {
 	if sorted {
 		return ps
 	}
-	slices.SortStableFunc(ps, func(a, b Point) int { return compareUint(a.Step, b.Step) })
+	slices.SortStableFunc(ps, func(a, b Point) int { return cmp.Compare(a.Step, b.Step) })
 	out := ps[:0]
 	for i, p := range ps {
 		if i+1 == len(ps) || ps[i+1].Step != p.Step {
@@ -174,16 +175,6 @@ type Point struct {
 	Step uint64
 	// Value may be non-finite.
 	Value float64
-}
-
-func compareUint(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // addReport appends a report as words: step, count, values.
