@@ -113,10 +113,19 @@ func (m *machine) Apply(rec *journal.Record) error {
 	if m.fault != nil {
 		return m.fault
 	}
-	return m.state.change(func(fold *Fold) error { return applyRecord(&m.d, fold, rec) })
+	return m.state.apply(&m.d, rec)
 }
 
-func applyRecord(d *Decoder, fold *Fold, rec *journal.Record) error {
+// apply folds a record of a journal.
+func (s *shared) apply(d *Decoder, rec *journal.Record) error {
+	return s.change(func(fold *Fold) error {
+		_, err := applyRecord(d, fold, rec)
+		return err
+	})
+}
+
+// applyRecord reads a record and folds it. The error is a [*ReplayError].
+func applyRecord(d *Decoder, fold *Fold, rec *journal.Record) (Op, error) {
 	op, err := d.Decode(rec.Op)
 	if err != nil {
 		refused := &ReplayError{Seq: rec.Seq, Err: err}
@@ -124,18 +133,15 @@ func applyRecord(d *Decoder, fold *Fold, rec *journal.Record) error {
 		if errors.As(err, &bad) {
 			refused.Kind, refused.Err = bad.Kind, bad.Err
 		}
-		return refused
+		return nil, refused
 	}
-	return fold.Apply(rec.Seq, rec.Worker, rec.AtMillis, op)
+	return op, fold.Apply(rec.Seq, rec.Worker, rec.AtMillis, op)
 }
 
 // Reset implements [journal.Machine].
 func (m *machine) Reset() {
 	m.group, m.fault = nil, nil
-	m.state.change(func(fold *Fold) error {
-		*fold = *NewFold()
-		return nil
-	})
+	m.state.reset()
 }
 
 // begin returns a draft for one transaction, on top of those before it.
@@ -144,9 +150,7 @@ func (m *machine) begin() (*Draft, error) {
 		return nil, m.fault
 	}
 	if m.group == nil {
-		m.state.mu.Lock()
-		m.group = m.state.fold.Draft()
-		m.state.mu.Unlock()
+		m.group = m.state.draft()
 	}
 	return m.group.Draft(), nil
 }
@@ -218,13 +222,8 @@ type readMachine JournalReader
 
 // Apply implements [journal.Applier].
 func (m *readMachine) Apply(rec *journal.Record) error {
-	return m.state.change(func(fold *Fold) error { return applyRecord(&m.d, fold, rec) })
+	return m.state.apply(&m.d, rec)
 }
 
 // Reset implements [journal.Applier].
-func (m *readMachine) Reset() {
-	m.state.change(func(fold *Fold) error {
-		*fold = *NewFold()
-		return nil
-	})
-}
+func (m *readMachine) Reset() { m.state.reset() }

@@ -52,7 +52,7 @@ func (m *Memory) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := m.usable(ctx); err != nil {
 		return err
 	}
-	draft := m.draft()
+	draft := m.state.draft()
 	log := &memoryLog{opts: &m.opts, at: uint64(max(0, m.opts.Clock().UnixMilli())), seq: draft.Seq}
 	tx := &Tx{draft: draft, log: log}
 	if err := tx.end(fn(tx)); err != nil {
@@ -66,12 +66,6 @@ func (m *Memory) usable(ctx context.Context) error {
 		return ErrClosed
 	}
 	return ctx.Err()
-}
-
-func (m *Memory) draft() *Draft {
-	m.state.mu.Lock()
-	defer m.state.mu.Unlock()
-	return m.state.fold.Draft()
 }
 
 // Snapshot implements [Storage].

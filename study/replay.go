@@ -41,11 +41,8 @@ func NewReplay() *Replay {
 
 // Apply implements [journal.Applier]. The error is a [*ReplayError].
 func (r *Replay) Apply(rec *journal.Record) error {
-	op, err := r.d.Decode(rec.Op)
+	op, err := applyRecord(&r.d, r.fold, rec)
 	if err != nil {
-		return &ReplayError{Seq: rec.Seq, Err: err}
-	}
-	if err := r.fold.Apply(rec.Seq, rec.Worker, rec.AtMillis, op); err != nil {
 		return err
 	}
 	r.now = rec.Seq

@@ -61,6 +61,20 @@ func (s *shared) snapshot() *Snapshot {
 	return s.snap
 }
 
+// draft begins a draft on the settled fold.
+func (s *shared) draft() *Draft {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fold.Draft()
+}
+
+// reset makes it the fold of an empty journal.
+func (s *shared) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fold, s.snap = NewFold(), nil
+}
+
 // change runs f on the fold while no reader looks.
 func (s *shared) change(f func(fold *Fold) error) error {
 	s.mu.Lock()
