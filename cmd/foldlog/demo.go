@@ -65,8 +65,8 @@ minute on two cores.`,
 		Args:    operands(),
 	}
 	c.Flags().StringVar(&f.dir, "dir", "", "put the journal in `DIR` (default: a new temporary directory)")
-	c.Flags().Uint64Var(&f.trials, "trials", 24, "how many trials")
-	c.Flags().IntVar(&f.workers, "workers", 3, "how many worker processes; one is killed if there are several")
+	c.Flags().Uint64Var(&f.trials, "trials", 24, "run `N` trials")
+	c.Flags().IntVar(&f.workers, "workers", 3, "work in `K` processes; one is killed if there are several")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.trials < 1 || f.workers < 1 || f.workers > 64 {
 			return cli.Usagef("demo: --trials must be at least 1, --workers from 1 to 64")

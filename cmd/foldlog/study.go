@@ -29,7 +29,7 @@ goes silent can be failed and tried again by "study retry".`
 func (a *app) studyCmd() *cobra.Command {
 	noun := &cobra.Command{
 		Use:   "study",
-		Short: "Hyper-parameter search: create, ask, tell, look and export",
+		Short: "Hyper-parameter search: create, run, ask, tell, look and export",
 		Long:  studyLong,
 	}
 	noun.AddCommand(
@@ -200,7 +200,7 @@ func workerFlag(c *cobra.Command) *fenceFlags {
 func fenceFlag(c *cobra.Command) *fenceFlags {
 	f := &fenceFlags{c: c}
 	c.Flags().Uint64Var(&f.worker, "worker", 0, "the owner's `ID`, as ask printed it (managed trials)")
-	c.Flags().Uint64Var(&f.epoch, "epoch", 0, "the `N` of the claim, as ask printed it (managed trials)")
+	c.Flags().Uint64Var(&f.epoch, "epoch", 0, "the claim's `EPOCH`, as ask printed it (managed trials)")
 	return f
 }
 

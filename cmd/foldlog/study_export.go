@@ -35,7 +35,7 @@ otherwise.`,
 		Args:    operands("PATH"),
 	}
 	name := studyFlag(c)
-	c.Flags().StringVar(&format, "format", "csv", "`csv` or json")
+	c.Flags().StringVar(&format, "format", "csv", "the `FORMAT`, csv or json")
 	c.Flags().StringVar(&out, "out", "", "write to this `FILE` and not to standard output")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"csv", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -191,13 +191,13 @@ func (c csvColumns) row(snap *study.Snapshot, t *study.Trial, objectives int) []
 	for _, name := range c.params {
 		cell := ""
 		if p, ok := t.Param(name); ok {
-			cell = paramText(p)
+			cell = p.Text()
 		}
 		row = append(row, cell)
 	}
 	for _, key := range c.attrs {
 		attr, _ := t.Attr(key)
-		row = append(row, unquote(attr.Value))
+		row = append(row, serde.Text(attr.Value))
 	}
 	retryOf := ""
 	if parent := parentOf(snap, t); parent != nil {

@@ -35,7 +35,7 @@ type runFlags struct {
 func (a *app) studyRunCmd() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run PATH --trials N [--workers K] [--space FILE] -- COMMAND...",
+		Use:   "run PATH --trials N [--workers K] [--retries N] [--space FILE] -- COMMAND...",
 		Short: "Run the trials of a study as commands, in parallel",
 		Long: `Run the trials of a study as commands, in K worker processes. Each takes the
 next trial, draws its parameters, runs COMMAND with {name} replaced by the
@@ -61,12 +61,12 @@ gives their trials back: the next run takes them up, with the same parameters.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.study, "study", "", "the `NAME` of the study, if the journal has several")
-	flags.Uint64Var(&f.trials, "trials", 0, "how many trials the study is to have in all; 0 runs only what is waiting")
-	flags.IntVar(&f.workers, "workers", 1, "how many worker processes")
+	flags.Uint64Var(&f.trials, "trials", 0, "have `N` managed trials in the study in all; 0 runs only what is waiting")
+	flags.IntVar(&f.workers, "workers", 1, "work in `K` processes")
 	flags.StringVar(&f.space, "space", "", "a `FILE` with the search space, in place of the study's own")
-	flags.StringArrayVar(&f.metrics, "metric", nil, "a metric of the output that is the result, one for each direction (default: the study's)")
-	flags.Uint64Var(&f.retries, "retries", 0, "how often a failed trial is tried again")
-	flags.DurationVar(&f.grace, "grace", runner.DefaultGrace, "how long a worker may be silent before its trial is failed")
+	flags.StringArrayVar(&f.metrics, "metric", nil, "the `NAME` of a metric of the output that is the result, one for each direction (default: the study's)")
+	flags.Uint64Var(&f.retries, "retries", 0, "try a failed trial again, `N` times at most")
+	flags.DurationVar(&f.grace, "grace", runner.DefaultGrace, "fail the trial of a worker that is silent for this `DURATION`")
 	flags.BoolVar(&f.json, "json", false, "print the summary as one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return a.studyRun(c.Context(), &f, args[0], args[1:])
@@ -320,7 +320,7 @@ func valuesText(values []float64) string {
 func paramsText(params []study.Param) string {
 	texts := make([]string, len(params))
 	for i, p := range params {
-		value := paramText(p)
+		value := p.Text()
 		if p.Value.Kind() == study.ValueF64 {
 			value = strconv.FormatFloat(p.Value.F64(), 'g', 4, 64)
 		}

@@ -44,7 +44,7 @@ parameters that waits for the next ask --lease.`,
 	o := tellOptions{fence: fenceFlag(c)}
 	var state string
 	var retries uint64
-	c.Flags().StringVar(&state, "state", "complete", "how it ended: `complete`, pruned or failed")
+	c.Flags().StringVar(&state, "state", "complete", "the `STATE` it ended in: complete, pruned or failed")
 	c.Flags().StringVar(&o.reason, "reason", "", "the `TEXT` that says why it failed")
 	c.Flags().Uint64Var(&retries, "retries", 0, "try a managed trial that failed again, `N` times at most")
 	c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"complete", "pruned", "failed"}, cobra.ShellCompDirectiveNoFileComp))

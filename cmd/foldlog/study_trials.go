@@ -38,7 +38,7 @@ number.`,
 	f.StringArrayVar(&states, "state", nil, "list trials of this `STATE` only; again for each further one")
 	f.Uint64Var(&o.from, "from", 0, "list trials from number `N` on")
 	f.IntVar(&o.limit, "limit", 0, "list `N` trials at most (0: no limit)")
-	f.StringVar(&o.sort, "sort", "number", "by `number` or value")
+	f.StringVar(&o.sort, "sort", "number", "the `ORDER`, number or value")
 	f.BoolVar(&o.asJSON, "json", false, "print one line of JSON for each trial")
 	c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(
 		[]string{"waiting", "running", "paused", "complete", "pruned", "failed"}, cobra.ShellCompDirectiveNoFileComp))
@@ -157,7 +157,7 @@ func (t *trialTable) add(a *app, trial *study.Trial) {
 	for _, name := range t.params {
 		cell := ""
 		if p, ok := trial.Param(name); ok {
-			cell = paramText(p)
+			cell = p.Text()
 		}
 		row = append(row, cell)
 	}

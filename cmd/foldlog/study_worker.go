@@ -12,7 +12,7 @@ const workerCommand = "worker"
 func (a *app) studyWorkerCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:    workerCommand,
-		Short:  "Be a worker process of study run",
+		Short:  "Be a worker process of study run, which starts it",
 		Hidden: true,
 		Args:   operands(),
 		RunE: func(c *cobra.Command, _ []string) error {
