@@ -73,7 +73,7 @@ func (o *objectives) object(values []metrics.Value) {
 				step = n
 			}
 		}
-		found = found || v.IsNumber && o.index(v.Name) >= 0
+		found = found || v.IsNumber && slices.Contains(o.names, v.Name)
 	}
 	if !found {
 		return
@@ -90,17 +90,8 @@ func (o *objectives) object(values []metrics.Value) {
 	o.endRow()
 }
 
-func (o *objectives) index(name string) int {
-	for i, n := range o.names {
-		if n == name {
-			return i
-		}
-	}
-	return -1
-}
-
 func (o *objectives) value(name string, step int64, v float64) {
-	i := o.index(name)
+	i := slices.Index(o.names, name)
 	if i < 0 {
 		return
 	}
@@ -190,5 +181,5 @@ func (o *objectives) result() ([]float64, error) {
 	if missing != nil {
 		return nil, fmt.Errorf("the output has no value for %s", strings.Join(missing, ", "))
 	}
-	return append([]float64(nil), o.last...), nil
+	return slices.Clone(o.last), nil
 }

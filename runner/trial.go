@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/study"
@@ -82,28 +81,14 @@ func (a *attempt) runCommand(ctx context.Context) error {
 func (a *attempt) texts() map[string]string {
 	texts := make(map[string]string, len(a.t.Params))
 	for _, p := range a.t.Params {
-		raw := p.Value.AppendJSON(nil, p.Dist)
-		if len(raw) > 0 && raw[0] == '"' {
-			s := serde.NewScanner(raw)
-			texts[p.Name] = s.String()
-		} else {
-			texts[p.Name] = string(raw)
-		}
+		texts[p.Name] = p.Text()
 	}
 	return texts
 }
 
 func (a *attempt) environment() []string {
-	params := []byte("{")
-	for i, p := range a.t.Params {
-		if i > 0 {
-			params = append(params, ',')
-		}
-		params = append(serde.AppendString(params, p.Name), ':')
-		params = p.Value.AppendJSON(params, p.Dist)
-	}
 	return []string{
-		"FOLDLOG_PARAMS=" + string(append(params, '}')),
+		"FOLDLOG_PARAMS=" + string(study.AppendParams(nil, a.t.Params)),
 		"FOLDLOG_STUDY=" + a.name,
 		"FOLDLOG_TRIAL=" + strconv.FormatUint(a.t.Number, 10),
 		"FOLDLOG_ATTEMPT=" + strconv.FormatUint(a.t.Attempt, 10),
@@ -144,19 +129,10 @@ func (a *attempt) publish(done <-chan struct{}) {
 			}
 			if err != nil {
 				a.objs.putBack(reports)
-				pauseFor(done, time.Second)
+				wait(context.Background(), done, time.Second)
 				break
 			}
 		}
-	}
-}
-
-func pauseFor(done <-chan struct{}, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
 	}
 }
 

@@ -80,8 +80,8 @@ func IntChoice(i int64) Choice {
 
 // FloatChoice is the choice of a float.
 func FloatChoice(f float64) Choice {
-	s := string(serde.AppendFloat(nil, f))
-	return Choice{trimQuotes(s), ChoiceValue{"float", s}}
+	raw := serde.AppendFloat(nil, f)
+	return Choice{serde.Text(raw), ChoiceValue{"float", string(raw)}}
 }
 
 // BoolChoice is the choice of a truth value.
@@ -120,13 +120,6 @@ func JSONChoice(raw []byte) (Choice, error) {
 		return FloatChoice(f), nil
 	}
 	return Choice{}, s.Err()
-}
-
-func trimQuotes(s string) string {
-	if len(s) >= 2 && s[0] == '"' {
-		return s[1 : len(s)-1]
-	}
-	return s
 }
 
 func (d FloatDist) appendDist(dst []byte) []byte {

@@ -8,7 +8,7 @@ import (
 
 // leaseAttr is the attribute that says how long a managed trial's owner may be
 // silent, in milliseconds, where that is longer than a sweeper's grace.
-const leaseAttr = systemPrefix + "lease_millis"
+const leaseAttr = SystemPrefix + "lease_millis"
 
 // SetLease says how long the owner of a managed trial may be silent, rounded up
 // to milliseconds. Every [Sweeper] respects it.

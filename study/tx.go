@@ -123,9 +123,10 @@ func optCanonicalBlob(b *Blob) (*Blob, error) {
 }
 
 // reservedPrefixes begin the keys that users may not set.
-var reservedPrefixes = []string{"atune:", systemPrefix}
+var reservedPrefixes = []string{"atune:", SystemPrefix}
 
-const systemPrefix = "foldlog:"
+// SystemPrefix begins the keys of attributes that are this program's own.
+const SystemPrefix = "foldlog:"
 
 func checkUserKey(key string) error {
 	for _, p := range reservedPrefixes {
@@ -137,8 +138,8 @@ func checkUserKey(key string) error {
 }
 
 func checkSystemKey(key string) error {
-	if !strings.HasPrefix(key, systemPrefix) {
-		return fmt.Errorf("%w: system attribute %.80q does not begin with %q", ErrInvalid, key, systemPrefix)
+	if !strings.HasPrefix(key, SystemPrefix) {
+		return fmt.Errorf("%w: system attribute %.80q does not begin with %q", ErrInvalid, key, SystemPrefix)
 	}
 	return nil
 }

@@ -86,6 +86,23 @@ func (v Value) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
+// Text is the value as people, commands and CSV readers get it: a text without
+// its quotes, anything else as [Value.AppendJSON].
+func (p Param) Text() string { return serde.Text(p.Value.AppendJSON(nil, p.Dist)) }
+
+// AppendParams appends the plain JSON object of parameters, in their order.
+func AppendParams(dst []byte, params []Param) []byte {
+	dst = append(dst, '{')
+	for i, p := range params {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(serde.AppendString(dst, p.Name), ':')
+		dst = p.Value.AppendJSON(dst, p.Dist)
+	}
+	return append(dst, '}')
+}
+
 // AppendJSON appends the plain JSON value that a person or a command would
 // want: the number, the truth value, or the choice's own value. Without a
 // distribution that knows the choice, a category is its index.

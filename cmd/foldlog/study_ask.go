@@ -234,7 +234,7 @@ func attemptText(t *study.Trial) string {
 
 func paramFields(params []study.Param) (pairs [][2]string) {
 	for _, p := range params {
-		pairs = append(pairs, [2]string{"param " + p.Name, paramText(p)})
+		pairs = append(pairs, [2]string{"param " + p.Name, p.Text()})
 	}
 	return pairs
 }

@@ -22,7 +22,7 @@ type enqueueOptions struct {
 // enqueueKeyPrefix begins the study attributes that remember the keys of
 // enqueued trials. The value is the id of the trial; it is written in one extent
 // with the trial, so that there is never one without the other.
-const enqueueKeyPrefix = systemPrefix + "enqueue-key:"
+const enqueueKeyPrefix = study.SystemPrefix + "enqueue-key:"
 
 func (a *app) studyEnqueueCmd() *cobra.Command {
 	var o enqueueOptions

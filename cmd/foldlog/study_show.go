@@ -295,7 +295,7 @@ func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTr
 
 func fixedFields(params paramValues) (pairs [][2]string) {
 	for _, p := range params {
-		pairs = append(pairs, [2]string{"fixed " + p.Name, paramText(p)})
+		pairs = append(pairs, [2]string{"fixed " + p.Name, p.Text()})
 	}
 	return pairs
 }

@@ -23,7 +23,7 @@ type number float64
 func (n number) MarshalJSON() ([]byte, error) { return serde.AppendFloat(nil, float64(n)), nil }
 
 // String is the number as people and CSV readers get it.
-func (n number) String() string { return unquote(serde.AppendFloat(nil, float64(n))) }
+func (n number) String() string { return serde.Text(serde.AppendFloat(nil, float64(n))) }
 
 func numbers(values []float64) []number {
 	list := make([]number, len(values))
@@ -39,15 +39,7 @@ type paramValues []study.Param
 
 // MarshalJSON implements json.Marshaler.
 func (ps paramValues) MarshalJSON() ([]byte, error) {
-	b := []byte("{")
-	for i, p := range ps {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(serde.AppendString(b, p.Name), ':')
-		b = p.Value.AppendJSON(b, p.Dist)
-	}
-	return append(b, '}'), nil
+	return study.AppendParams(nil, ps), nil
 }
 
 // fixedParams are the values given in advance, with their distributions where
@@ -79,21 +71,6 @@ func declared(st *study.Study, name string) study.Distribution {
 
 // attrValues is an object of user attributes.
 type attrValues map[string]json.RawMessage
-
-// paramText is a parameter's value as people and CSV readers get it: a text
-// without its quotes, anything else as JSON.
-func paramText(p study.Param) string { return unquote(p.Value.AppendJSON(nil, p.Dist)) }
-
-func unquote(raw []byte) string {
-	if len(raw) > 0 && raw[0] == '"' {
-		if s := serde.NewScanner(raw); true {
-			if text := s.String(); s.End() == nil {
-				return text
-			}
-		}
-	}
-	return string(raw)
-}
 
 // trialView is one trial in JSON.
 type trialView struct {
@@ -248,14 +225,11 @@ func summarizeStudy(snap *study.Snapshot, st *study.Study) studySummary {
 	return s
 }
 
-// systemPrefix begins the keys of attributes that are Foldlog's own.
-const systemPrefix = "foldlog:"
-
 // userAttrs leaves out the attributes that are Foldlog's own.
 func userAttrs(attrs iter.Seq2[string, study.Attr]) iter.Seq2[string, study.Attr] {
 	return func(yield func(string, study.Attr) bool) {
 		for key, attr := range attrs {
-			if !strings.HasPrefix(key, systemPrefix) && !yield(key, attr) {
+			if !strings.HasPrefix(key, study.SystemPrefix) && !yield(key, attr) {
 				return
 			}
 		}
@@ -344,7 +318,7 @@ func (p paramSpace) String() string {
 	case "categorical":
 		texts := make([]string, len(p.Choices))
 		for i, c := range p.Choices {
-			texts[i] = unquote(c)
+			texts[i] = serde.Text(c)
 		}
 		s += ", one of " + strings.Join(texts, ", ")
 	}

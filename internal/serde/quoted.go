@@ -29,6 +29,17 @@ func (s *Scanner) Bytes() []byte {
 // String reads a string into memory of its own.
 func (s *Scanner) String() string { return string(s.Bytes()) }
 
+// Text returns what a JSON value is for people: a string without its quotes and
+// escapes, anything else, broken strings too, as it is written.
+func Text(raw []byte) string {
+	if s := NewScanner(raw); s.Peek() == '"' {
+		if text := s.String(); s.End() == nil {
+			return text
+		}
+	}
+	return string(raw)
+}
+
 // quoted reads the string at the cursor; buf is the memory for unescaping and
 // is returned, grown perhaps.
 func (s *Scanner) quoted(buf []byte) (out, scratch []byte) {
