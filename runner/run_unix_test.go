@@ -16,10 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/foldlog/foldlog/study"
 )
 
-// TestMain lets this binary be a worker process.
+// TestMain lets this binary be a worker process, and looks for goroutines that
+// tests leave behind.
 func TestMain(m *testing.M) {
 	if os.Getenv("FOLDLOG_TEST_WORKER") != "" {
 		if err := RunProcess(os.Stdin, os.Stdout); err != nil {
@@ -28,7 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // newStudy makes a journal with one study of one objective, "loss".

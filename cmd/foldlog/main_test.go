@@ -1,17 +1,31 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 )
+
+// leakless fails tests that leave goroutines behind.
+type leakless struct{ *testing.M }
+
+func (m leakless) Run() int {
+	code := m.M.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
 
 // TestMain lets tests run this binary as foldlog, as linelog, which is foldlog
 // with the line log as its only kind, and as holder, which stops while it holds
 // a journal's lease.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(leakless{m}, map[string]func(){
 		"foldlog": func() { os.Exit(run(logKinds())) },
 		"holder":  func() { os.Exit(holdLease(os.Args[1])) },
 		"linelog": func() { os.Exit(run([]logKind{lineKind{}})) },
