@@ -10,6 +10,7 @@ import (
 
 	"github.com/foldlog/foldlog/lance/internal/lancetest"
 	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 const benchRows = 1_000_000
@@ -65,6 +66,7 @@ func makeBenchTable() error {
 // TestMain removes the table of the benchmarks.
 func TestMain(m *testing.M) {
 	code := m.Run()
+	s3test.Stop()
 	if bench.dir != "" && os.Getenv("FOLDLOG_BENCH_DIR") == "" {
 		_ = os.RemoveAll(bench.dir)
 	}

@@ -19,6 +19,9 @@ type cache struct {
 	items map[string]*list.Element
 	order list.List
 	used  int64
+	// commits holds a token: commits through handles of one Open take turns, for
+	// racing each other would only cost them.
+	commits chan struct{}
 }
 
 type cacheItem struct {
@@ -27,7 +30,11 @@ type cacheItem struct {
 	cost  int64
 }
 
-func newCache() *cache { return &cache{items: map[string]*list.Element{}} }
+func newCache() *cache {
+	c := &cache{items: map[string]*list.Element{}, commits: make(chan struct{}, 1)}
+	c.commits <- struct{}{}
+	return c
+}
 
 func (c *cache) get(key string) any {
 	c.mu.Lock()

@@ -58,6 +58,12 @@ func (d *Dataset) tryCommit(ctx context.Context, c change) (*Dataset, error) {
 	if err := d.store.PutIfAbsent(ctx, transactionsDir+name, c.txn.Message()); err != nil {
 		return nil, err
 	}
+	select {
+	case <-d.cache.commits:
+		defer func() { d.cache.commits <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	base := d
 	for try := 0; ; try++ {
 		read := time.Now()
@@ -107,7 +113,10 @@ func (c change) judge(ctx context.Context, base, latest *Dataset) error {
 		return err
 	}
 	for v := base.m.Version + 1; v <= latest.m.Version; v++ {
-		other, err := latest.transaction(ctx, v)
+		other, err := cached(latest.cache, fmt.Sprintf("version#%d", v), func() (*format.Transaction, int64, error) {
+			t, err := latest.transaction(ctx, v)
+			return t, transactionCost, err
+		})
 		if err != nil {
 			return fmt.Errorf("read what version %d changed: %w", v, err)
 		}
@@ -120,6 +129,9 @@ func (c change) judge(ctx context.Context, base, latest *Dataset) error {
 	}
 	return nil
 }
+
+// transactionCost is about what a transaction takes in memory, in bytes.
+const transactionCost = 4096
 
 // transaction reads what a version changed.
 func (d *Dataset) transaction(ctx context.Context, version uint64) (*format.Transaction, error) {

@@ -104,6 +104,9 @@ func ParseTransaction(b []byte) (*Transaction, error) {
 			return nil, fmt.Errorf("%w: transaction: %s: %w", ErrCorrupt, t.Kind, err)
 		}
 	}
+	if t.Kind == 0 {
+		return nil, fmt.Errorf("%w: transaction without an operation", ErrCorrupt)
+	}
 	return t, nil
 }
 
