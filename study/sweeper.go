@@ -24,6 +24,12 @@ type Observation struct {
 	ElapsedMillis, GraceMillis uint64
 }
 
+// Reason is what the failure of a stale trial gives as its error.
+func (o Observation) Reason() string {
+	return fmt.Sprintf("stale: worker %d at epoch %d was silent for %v", o.Owner, o.Epoch,
+		time.Duration(o.ElapsedMillis)*time.Millisecond)
+}
+
 // SweeperOptions configures a [Sweeper]. The zero value is the default.
 type SweeperOptions struct {
 	// Elapsed is a monotonic clock; nil is the process's own. No wall clock is
@@ -106,9 +112,7 @@ func (s *Sweeper) Sweep(ctx context.Context, st Storage) (failed []TrialID, err 
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	for _, o := range s.Observe(st.Snapshot()) {
-		reason := fmt.Sprintf("stale: worker %d at epoch %d was silent for %v", o.Owner, o.Epoch,
-			time.Duration(o.ElapsedMillis)*time.Millisecond)
-		err := st.Update(ctx, func(tx *Tx) error { return tx.LifecycleFailStale(o, reason, s.opts.Retry) })
+		err := st.Update(ctx, func(tx *Tx) error { return tx.LifecycleFailStale(o, o.Reason(), s.opts.Retry) })
 		switch {
 		case err == nil:
 			failed = append(failed, o.Trial)

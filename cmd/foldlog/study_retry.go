@@ -243,8 +243,7 @@ func (a *app) failOne(ctx context.Context, j *study.Journal, st *study.Study, se
 	if err != nil || t.Study != st.ID {
 		return err
 	}
-	reason := fmt.Sprintf("stale: worker %d at epoch %d was silent for %v", seen.Owner, seen.Epoch,
-		time.Duration(seen.ElapsedMillis)*time.Millisecond)
+	reason := seen.Reason()
 	err = j.Update(ctx, func(tx *study.Tx) error { return tx.LifecycleFailStale(seen, reason, o.policy(t)) })
 	if errors.Is(err, study.ErrConflict) {
 		return nil // it has moved after all
@@ -286,10 +285,10 @@ func (a *app) printRetried(snap *study.Snapshot, created []*study.Trial, asJSON 
 			return err
 		}
 	}
-	if asJSON || t.Len() > 0 {
-		if asJSON {
-			return nil
-		}
+	switch {
+	case asJSON:
+		return nil
+	case t.Len() > 0:
 		return t.Write(a.Out())
 	}
 	a.Notef("nothing to try again")

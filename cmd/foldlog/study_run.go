@@ -285,7 +285,7 @@ func (a *app) printRun(snap *study.Snapshot, config runner.Config, report runner
 		{"study", s.Name},
 		{"this run", fmt.Sprintf("%d complete, %d failed, %d given back, %d retried, in %s",
 			report.Complete, report.Failed, report.GivenBack, report.Retried, cli.Duration(took))},
-		{"all trials", statesText(s.States)},
+		{"all trials", s.States.String()},
 	}
 	if report.Stale > 0 {
 		pairs = append(pairs, [2]string{"failed as stale", strconv.Itoa(report.Stale)})
@@ -327,18 +327,4 @@ func paramsText(params []study.Param) string {
 		texts[i] = p.Name + "=" + value
 	}
 	return strings.Join(texts, " ")
-}
-
-// statesText spells how many trials are in each state, leaving out none.
-func statesText(c stateCounts) string {
-	var texts []string
-	for _, s := range []struct {
-		n    int
-		name string
-	}{{c.Complete, "complete"}, {c.Pruned, "pruned"}, {c.Failed, "failed"}, {c.Running, "running"}, {c.Paused, "paused"}, {c.Waiting, "waiting"}} {
-		if s.n > 0 {
-			texts = append(texts, strconv.Itoa(s.n)+" "+s.name)
-		}
-	}
-	return strings.Join(texts, ", ")
 }

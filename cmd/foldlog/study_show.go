@@ -164,23 +164,12 @@ func (a *app) printStudy(w io.Writer, st *study.Study, s shownStudy, all bool) e
 	return a.printPending(w, s.Pending)
 }
 
-// trialsText is "5: 1 waiting, 2 complete".
+// trialsText is "5: 1 waiting, 4 complete".
 func trialsText(s shownStudy) string {
-	text := cli.Count(s.Trials)
-	sep := ": "
-	for _, c := range []struct {
-		n    int
-		name string
-	}{
-		{s.States.Waiting, "waiting"}, {s.States.Running, "running"}, {s.States.Paused, "paused"},
-		{s.States.Complete, "complete"}, {s.States.Pruned, "pruned"}, {s.States.Failed, "failed"},
-	} {
-		if c.n > 0 {
-			text += sep + cli.Count(int64(c.n)) + " " + c.name
-			sep = ", "
-		}
+	if s.Trials == 0 {
+		return "0"
 	}
-	return text
+	return cli.Count(s.Trials) + ": " + s.States.String()
 }
 
 func (a *app) printLive(w io.Writer, live []trialView) error {

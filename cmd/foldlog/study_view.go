@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
 )
@@ -175,6 +176,23 @@ type stateCounts struct {
 	Complete int `json:"complete"`
 	Pruned   int `json:"pruned"`
 	Failed   int `json:"failed"`
+}
+
+// String is "1 waiting, 4 complete", without the states that no trial is in.
+func (c stateCounts) String() string {
+	var texts []string
+	for _, s := range []struct {
+		n    int
+		name string
+	}{
+		{c.Waiting, "waiting"}, {c.Running, "running"}, {c.Paused, "paused"},
+		{c.Complete, "complete"}, {c.Pruned, "pruned"}, {c.Failed, "failed"},
+	} {
+		if s.n > 0 {
+			texts = append(texts, cli.Count(int64(s.n))+" "+s.name)
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // bestTrial names a trial and its values.
