@@ -503,3 +503,31 @@ func TestFaultyBatchesAreTheirCallersFault(t *testing.T) {
 	_, err := keyless.NewWriter(t.Context(), manual)
 	want(t, err, ErrNoKey)
 }
+
+// TestBrokenGenerationsAreNamed breaks every file of a generation in turn.
+func TestBrokenGenerationsAreNamed(t *testing.T) {
+	start := objstore.NewMemory()
+	w := newWriter(t, newTable(t, start, small), manual)
+	ok(t, w.Append(t.Context(), kv("a", 1, "b", 2)))
+	ok(t, w.Close())
+	verify := func(s objstore.Store) (found []error) {
+		t.Helper()
+		_, err := newTable(t, s, small).Verify(t.Context(), func(err error) { found = append(found, err) })
+		ok(t, err)
+		return found
+	}
+	if found := verify(start); len(found) > 0 {
+		t.Errorf("a whole table: %v", found)
+	}
+	for info, err := range start.List(t.Context(), objstore.ListOptions{Prefix: shardDir(w.Shard())}) {
+		ok(t, err)
+		if !strings.Contains(info.Key, "_gen_") {
+			continue
+		}
+		s := start.Clone()
+		ok(t, s.Delete(t.Context(), info.Key))
+		if found := verify(s); len(found) != 1 || !strings.Contains(found[0].Error(), "gen_1") && !strings.Contains(found[0].Error(), "generation 1") {
+			t.Errorf("without %s: %v", info.Key, found)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package memwal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// sidecars are the files of a generation that its version does not name.
+var sidecars = []string{"_pk_index/page_data.lance", "_pk_index/page_lookup.lance", "bloom_filter.bin"}
+
+// Verify checks the table as lance.Dataset.Verify does, and every generation that a
+// shard names and the table does not have: that it is there with its sidecars, that it
+// decodes, and has the rows that the shard's manifest says. It tells found every fault
+// and goes on.
+func (t *Table) Verify(ctx context.Context, found func(error)) (lance.VerifyStats, error) {
+	states, err := t.states(ctx)
+	if err != nil {
+		return lance.VerifyStats{}, fmt.Errorf("verify: %w", err)
+	}
+	base, err := t.Base(ctx)
+	if err != nil {
+		return lance.VerifyStats{}, fmt.Errorf("verify: %w", err)
+	}
+	merged, _, err := base.MergeProgress()
+	if err != nil {
+		return lance.VerifyStats{}, fmt.Errorf("verify: %w", err)
+	}
+	total, err := base.Verify(ctx, found)
+	if err != nil {
+		return total, err
+	}
+	for _, s := range states {
+		for _, g := range s.generations {
+			if g.number <= merged[s.id] {
+				continue
+			}
+			stats, err := t.verifyGeneration(ctx, s.id, g, found)
+			total.Files += stats.Files
+			total.Bytes += stats.Bytes
+			total.Rows += stats.Rows
+			if err != nil {
+				return total, err
+			}
+		}
+	}
+	return total, nil
+}
+
+func (t *Table) verifyGeneration(ctx context.Context, id ID, g generation, found func(error)) (lance.VerifyStats, error) {
+	dir := shardDir(id) + g.dir + "/"
+	src, err := t.generation(ctx, id, g)
+	if err != nil {
+		found(err)
+		return lance.VerifyStats{}, ctx.Err()
+	}
+	stats, err := src.d.Verify(ctx, func(err error) { found(fmt.Errorf("%s: %w", dir, err)) })
+	if err != nil {
+		return stats, err
+	}
+	if g.rows > 0 && g.rows != uint64(src.d.Rows()) {
+		found(&lance.CorruptError{Path: dir, Err: fmt.Errorf("%w: %d rows, the shard says %d", lance.ErrCorrupt, src.d.Rows(), g.rows)})
+	}
+	for _, name := range sidecars {
+		info, err := t.store.Stat(ctx, dir+name)
+		switch {
+		case errors.Is(err, objstore.ErrNotFound):
+			found(&lance.CorruptError{Path: dir + name, Err: fmt.Errorf("%w: %w", lance.ErrCorrupt, err)})
+		case err != nil:
+			found(err)
+		default:
+			stats.Files++
+			stats.Bytes += info.Size
+		}
+	}
+	return stats, ctx.Err()
+}
