@@ -25,7 +25,7 @@ import (
 // order is the first line that a worker process gets.
 type order struct {
 	Config  Config `json:"config"`
-	Space   string `json:"space,omitempty"` // JSON, since a distribution is an interface
+	Space   string `json:"space"` // JSON, since a distribution is an interface
 	Program string `json:"program"`
 	Term    int64  `json:"term_millis"`
 }
@@ -89,7 +89,7 @@ func (m *messenger) send(msg message) error {
 }
 
 func workOn(ctx context.Context, drain <-chan struct{}, o *order, w *messenger) error {
-	space, err := decodeSpace(o.Space)
+	space, err := study.ParseSpace([]byte(o.Space))
 	if err != nil {
 		return err
 	}
@@ -140,10 +140,11 @@ type Supervisor struct {
 func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, error) {
 	o := order{Config: s.Config, Program: s.Program, Term: s.Term.Milliseconds()}
 	o.Config.Space = nil
-	var err error
-	if o.Space, err = encodeSpace(s.Config.Space); err != nil {
+	space, err := study.AppendSpace(nil, s.Config.Space)
+	if err != nil {
 		return Report{}, err
 	}
+	o.Space = string(space)
 	first, err := json.Marshal(o)
 	if err != nil {
 		return Report{}, err

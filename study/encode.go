@@ -3,6 +3,7 @@ package study
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/foldlog/foldlog/internal/serde"
@@ -26,29 +27,37 @@ func AppendOp(dst []byte, op Op) ([]byte, error) {
 	return e.b, nil
 }
 
-// AppendDistribution appends the JSON of a distribution.
-func AppendDistribution(dst []byte, d Distribution) ([]byte, error) {
+// AppendSpace appends the JSON of a search space as create-study has it, null
+// for nil. The errors are those of [AppendOp].
+func AppendSpace(dst []byte, s *Space) ([]byte, error) {
 	e := encoder{b: dst}
-	e.dist(d)
+	e.space(s)
 	if e.err != nil {
-		return dst, e.err
+		return dst, fmt.Errorf("encode space: %w", e.err)
 	}
 	return e.b, nil
 }
 
-// ParseDistribution reads the JSON of a distribution. Unlike a decoder it
-// refuses an unknown shape.
-func ParseDistribution(raw []byte) (Distribution, error) {
+// ParseSpace reads the JSON of a search space, nil for null. Unlike a decoder it
+// refuses an unknown shape, with [ErrInvalid].
+func ParseSpace(raw []byte) (*Space, error) {
 	s := serde.NewScanner(raw)
-	s.Skip()
+	null := s.Null()
+	if !null {
+		s.Skip()
+	}
 	if err := s.End(); err != nil {
-		return nil, fmt.Errorf("parse distribution: %w", err)
+		return nil, fmt.Errorf("parse space: %w", err)
 	}
-	d := readDist(raw)
-	if _, other := d.(OtherDist); other {
-		return nil, fmt.Errorf("parse distribution: %w: unknown shape %.80s", ErrInvalid, raw)
+	if null {
+		return nil, nil
 	}
-	return d, nil
+	space := readSpace(raw)
+	unknown := func(p SpaceParam) bool { _, other := p.Dist.(OtherDist); return other }
+	if space.Raw != "" || slices.ContainsFunc(space.Params, unknown) {
+		return nil, fmt.Errorf("parse space: %w: unknown shape %.80s", ErrInvalid, raw)
+	}
+	return space, nil
 }
 
 // encoder appends JSON and remembers the first fault.

@@ -214,9 +214,7 @@ func (a *app) noteDifferences(c *cobra.Command, st *study.Study, asked study.Con
 }
 
 func sameSpace(a, b *study.Space) bool {
-	spell := func(s *study.Space) []byte {
-		raw, _ := study.AppendOp(nil, &study.CreateStudy{Config: study.Config{Space: s}})
-		return raw
-	}
-	return bytes.Equal(spell(a), spell(b))
+	one, errOne := study.AppendSpace(nil, a)
+	other, errOther := study.AppendSpace(nil, b)
+	return errOne == nil && errOther == nil && bytes.Equal(one, other)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -51,11 +52,12 @@ func spell(t *testing.T, s *study.Space) []string {
 	t.Helper()
 	var list []string
 	for _, p := range s.Params {
-		b, err := study.AppendDistribution(nil, p.Dist)
+		b, err := study.AppendSpace(nil, &study.Space{Params: []study.SpaceParam{p}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, p.Name+" "+string(b))
+		dist := strings.TrimPrefix(string(b), `[{"name":"`+p.Name+`","dist":`)
+		list = append(list, p.Name+" "+strings.TrimSuffix(dist, "}]"))
 	}
 	return list
 }
@@ -137,4 +139,26 @@ func FuzzParse(f *testing.F) {
 			t.Error("an empty space without an error")
 		}
 	})
+}
+
+func TestSpacesTravelAsJSON(t *testing.T) {
+	want, err := Parse("space", []byte("lr: {type: float, low: 1, high: 2}\nopt: {type: categorical, choices: [a, '<é>']}\nb: {type: bool}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*study.Space{nil, want} {
+		raw, err := study.AppendSpace(nil, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := study.ParseSpace(raw)
+		if err != nil || !reflect.DeepEqual(got, s) {
+			t.Errorf("%s reads as %+v, %v", raw, got, err)
+		}
+	}
+	for _, raw := range []string{"", "{}", "[1]", `[{"name":"x"}]`, `[{"name":"x","dist":{"New":1}}]`, "[]x", "nul"} {
+		if got, err := study.ParseSpace([]byte(raw)); err == nil {
+			t.Errorf("%s reads as %+v", raw, got)
+		}
+	}
 }
