@@ -16,6 +16,9 @@ type Tx struct {
 	refused  error
 }
 
+// groupBytes ends a group: what more is waiting goes into the next extent.
+const groupBytes = 4 << 20
+
 // group is the extent in the making.
 type group struct {
 	w       *Writer

@@ -1,0 +1,169 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"slices"
+	"time"
+)
+
+const (
+	// linger is how long an idle writer keeps a lease that nobody wants, and
+	// lingerEvery how often it looks whether somebody does.
+	linger      = 20 * time.Millisecond
+	lingerEvery = time.Millisecond
+	// pause is how long a writer waits for its caller's next operation before
+	// it gives a wanted lease away within its quantum.
+	pause = 200 * time.Microsecond
+)
+
+// serve is the writer's one goroutine.
+func (w *Writer) serve() {
+	defer close(w.done)
+	for {
+		n, closing := w.pending()
+		switch {
+		case n > 0:
+			w.round()
+		case closing:
+			w.layDown()
+			w.data.close()
+			return
+		default:
+			w.idle()
+		}
+	}
+}
+
+// idle waits for the next request. Meanwhile it keeps the lease as long as
+// nobody wants it, and not for ever.
+func (w *Writer) idle() {
+	if w.lease == nil {
+		<-w.wake
+		return
+	}
+	began := time.Now()
+	first := pause
+	if time.Since(w.lease.since) > quantum {
+		first = 0
+	}
+	for wait := first; ; wait = lingerEvery {
+		if wait > 0 && w.awake(wait) {
+			return
+		}
+		if w.lease.lost.Load() || w.lease.wanted() || time.Since(began) > linger {
+			w.layDown()
+			return
+		}
+	}
+}
+
+// awake waits until there is something to do or the time is over.
+func (w *Writer) awake(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-w.wake:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+func (w *Writer) layDown() {
+	if w.lease != nil {
+		w.lease.release()
+		w.lease = nil
+	}
+}
+
+// round serves what is waiting, as one group.
+func (w *Writer) round() {
+	if w.ended != nil {
+		settle(w.takeQueue(), w.ended)
+		return
+	}
+	if !w.leaseNeeded() {
+		settle(w.takeQueue(), w.catchUp())
+		return
+	}
+	if w.lease != nil && (w.lease.lost.Load() || time.Since(w.lease.since) > quantum && w.lease.wanted()) {
+		w.layDown()
+	}
+	if err := w.hold(); err != nil {
+		if !errors.Is(err, errGaveUp) {
+			settle(w.takeQueue(), err)
+		}
+		return
+	}
+	w.gather()
+	w.commit(w.takeQueue())
+}
+
+// leaseNeeded tells whether any of what waits is more than a refresh.
+func (w *Writer) leaseNeeded() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.queue, func(r *request) bool { return r.fn != nil })
+}
+
+// gather lets the callers of the last group, who are just being told of it,
+// come back with their next operations before a new group begins.
+func (w *Writer) gather() {
+	for i := 0; i < 64 && w.group > 1; i++ {
+		if n, _ := w.pending(); n >= w.group {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// hold makes sure that we have the lease and are caught up.
+func (w *Writer) hold() error {
+	if w.lease != nil {
+		return nil
+	}
+	lease, err := w.keeper.acquire(func(d time.Duration) bool {
+		if d < time.Millisecond {
+			nap(d)
+		} else {
+			w.awake(d)
+		}
+		n, _ := w.pending()
+		return n > 0
+	})
+	if err != nil {
+		return w.leaseError(err)
+	}
+	w.lease = lease
+	if err := w.catchUp(); err != nil {
+		w.layDown()
+		return err
+	}
+	return nil
+}
+
+// leaseError explains an acquisition that failed because the journal is gone.
+func (w *Writer) leaseError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, headErr := w.l.readHead(); headErr != nil {
+			return headErr
+		}
+		if _, statErr := w.l.fs.Stat(w.l.data); errors.Is(statErr, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", w.l.data, ErrDataMissing)
+		}
+	}
+	return err
+}
+
+// catchUp applies what is published. A journal that holds what it must not ends
+// the writer; one that is out of reach may come back.
+func (w *Writer) catchUp() error {
+	err := w.reader.Refresh(w.m)
+	if err != nil && !passing(err) {
+		w.ended = err
+	}
+	return err
+}

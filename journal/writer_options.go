@@ -1,0 +1,93 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/foldlog/foldlog/internal/fsx"
+)
+
+const (
+	// DefaultMaxRecordBytes caps one operation line.
+	DefaultMaxRecordBytes = 16 << 20
+	// DefaultMaxExtentBytes caps the payload of one extent, and so what one
+	// transaction may write.
+	DefaultMaxExtentBytes = 64 << 20
+)
+
+// WriterOptions configure a [Writer]. The zero value is ready for use.
+type WriterOptions struct {
+	// FS is the file system, [fsx.OS] if nil.
+	FS fsx.FS
+	// Worker is the id that every operation carries, below 2^53 so that JSON
+	// readers keep it. 0 draws one at random; set WorkerZero to mean 0 itself.
+	Worker     uint64
+	WorkerZero bool
+	// Clock tells the wall time for at_millis and the header, time.Now if nil.
+	Clock func() time.Time
+	// Program goes into the header of a journal that is created.
+	Program string
+	// Term is how long the lease lasts unless renewed, [DefaultTerm] if 0.
+	Term time.Duration
+	// MaxRecordBytes, MaxExtentBytes and MaxJournalBytes are the caps of an
+	// operation line, an extent's payload and the virtual stream. 0 means
+	// [DefaultMaxRecordBytes], [DefaultMaxExtentBytes] and no cap.
+	MaxRecordBytes, MaxExtentBytes, MaxJournalBytes int64
+	// DataFile names the n-th data file of this handle, from 0. The default is
+	// data-WORKER-N-RANDOM in hexadecimal.
+	DataFile func(worker, n uint64) string
+	// OnTakeover hears who held a lease that was taken over because its holder
+	// had stopped. It is called while the lease is acquired and must be quick.
+	OnTakeover func(Owner)
+	// OnMigrate hears that a journal of an older format is about to be
+	// migrated, and where its old file stays.
+	OnMigrate func(from uint64, kept string)
+}
+
+func (o *WriterOptions) withDefaults() (WriterOptions, error) {
+	var c WriterOptions
+	if o != nil {
+		c = *o
+	}
+	c.FS = orOS(c.FS)
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Worker == 0 && !c.WorkerZero {
+		c.Worker = 1 + rand.Uint64N(1<<53-1)
+	}
+	if c.Program == "" {
+		c.Program = "foldlog"
+	}
+	if c.Term == 0 {
+		c.Term = DefaultTerm
+	}
+	if c.MaxRecordBytes == 0 {
+		c.MaxRecordBytes = DefaultMaxRecordBytes
+	}
+	if c.MaxExtentBytes == 0 {
+		c.MaxExtentBytes = DefaultMaxExtentBytes
+	}
+	if c.DataFile == nil {
+		c.DataFile = func(worker, n uint64) string {
+			return fmt.Sprintf("%s%016x-%08x-%016x", dataPrefix, worker, n, random64())
+		}
+	}
+	return c, c.check()
+}
+
+func (o *WriterOptions) check() error {
+	switch {
+	case o.Worker >= 1<<53:
+		return fmt.Errorf("worker id %d is not below 2^53", o.Worker)
+	case o.Term < MinTerm || o.Term > MaxTerm:
+		return fmt.Errorf("lease term %v is not between %v and %v", o.Term, MinTerm, MaxTerm)
+	case o.MaxRecordBytes < 0 || o.MaxExtentBytes < 0 || o.MaxJournalBytes < 0:
+		return errors.New("a cap is negative")
+	case o.MaxExtentBytes > HardLimit || o.MaxRecordBytes > HardLimit:
+		return fmt.Errorf("a cap is over the %d bytes that readers admit", HardLimit)
+	}
+	return nil
+}
