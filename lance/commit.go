@@ -205,10 +205,12 @@ func conflict(ours, theirs *format.Transaction) error {
 	case format.CreateIndex:
 		return conflictIndex(ours, theirs)
 	case format.UpdateMemWALState:
-		if ours.Kind == format.Append || ours.Kind == format.CreateIndex {
-			return errReplan
+		for _, x := range ours.NewIndexes {
+			if x.Name == format.MemWALName {
+				return errReplan
+			}
 		}
-		return nil
+		return nil // merge progress is looked at when the manifest is made
 	}
 	return incompatible
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/foldlog/foldlog/lance/internal/lancetest"
@@ -222,6 +223,42 @@ func crashAt(t *testing.T, start *objstore.Memory, at int, op func(*Dataset) (*D
 		same(t, fmt.Sprintf("crash at %d, and again", at), done, sorted(collect(t, again.Scan(t.Context(), ScanOptions{}))))
 	}
 	return reached
+}
+
+// TestASleeperCannotTakeANumberThatWasCleanedUp: a committer sleeps before its put
+// until its number has been used, superseded and cleaned up.
+func TestASleeperCannotTakeANumberThatWasCleanedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := objstore.NewMemory()
+		filled(t, mem, 10, 10)
+		slept := false
+		s := objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+			if slept || c.Op != "put if absent" || !strings.HasPrefix(c.Key, versionsDir) {
+				return objstore.Fate{}
+			}
+			slept = true
+			others, err := Open(t.Context(), mem, OpenOptions{})
+			for i := 0; i < 5 && err == nil; i++ {
+				others, err = others.Append(t.Context(), Batches(lancetest.Batch(10+i, 11+i)))
+			}
+			if err == nil {
+				time.Sleep(time.Hour)
+				_, err = others.CleanUp(t.Context(), CleanUpOptions{KeepVersions: 1, KeepAge: minKeepAge})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return objstore.Fate{}
+		})
+		d, err := Open(t.Context(), s, OpenOptions{})
+		ok(t, err)
+		_, err = d.Append(t.Context(), Batches(lancetest.Batch(90, 91)))
+		want(t, err, ErrStale)
+		if d, err = d.Latest(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "rows", expect(0, 15), collect(t, d.Scan(t.Context(), ScanOptions{})))
+	})
 }
 
 func TestLostAnswersOfCommitsAreReported(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/lancetest"
 	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 func ok(t testing.TB, err error) {
@@ -241,6 +243,32 @@ func TestAFencedWriterCannotAcknowledge(t *testing.T) {
 	same(t, "collected", []string{"a=1", "c=1"}, read(t, table, lance.ScanOptions{}))
 }
 
+// TestASleeperCannotTakeANumberThatWasCleanedUp: the owner sleeps before its put until
+// the shard has been claimed and the number was used and cleaned up.
+func TestASleeperCannotTakeANumberThatWasCleanedUp(t *testing.T) {
+	mem := objstore.NewMemory()
+	table := newTable(t, mem, small)
+	first := newWriter(t, table, manual)
+	ok(t, first.Append(t.Context(), kv("a", 1)))
+	second := newWriter(t, table, WriterOptions{Shard: first.Shard(), MergeAfter: -1})
+	for i := range 2 * keepStates {
+		ok(t, second.Append(t.Context(), kv(fmt.Sprintf("key-%d", i), i)))
+	}
+	_, err := table.Collect(t.Context(), CollectOptions{Now: time.Now().Add(2 * time.Hour)})
+	ok(t, err)
+	next := first.shard.state.version + 1
+	if _, err := mem.Stat(t.Context(), manifestKey(first.Shard(), next)); !errors.Is(err, objstore.ErrNotFound) {
+		t.Fatalf("version %d was not cleaned up: %v", next, err)
+	}
+	first.shard.fresh = time.Now().Add(-2 * time.Hour)
+	want(t, first.Append(t.Context(), kv("late", 1)), ErrFenced)
+	ok(t, second.Append(t.Context(), kv("b", 1)))
+	rows := read(t, table, lance.ScanOptions{})
+	if len(rows) != 2*keepStates+2 || slices.Contains(rows, "late=1") {
+		t.Errorf("rows %v", rows)
+	}
+}
+
 // TestAFailedFlushIsNotSkipped: the error is the callers', and the next flush takes
 // the number.
 func TestAFailedFlushIsNotSkipped(t *testing.T) {
@@ -395,6 +423,56 @@ func maintain(ctx context.Context, table *Table) bool {
 	}
 	_, err = d.CleanUp(ctx, lance.CleanUpOptions{KeepVersions: 2, AnyAge: true})
 	return err == nil
+}
+
+// TestWritersShareABucket writes, merges and reads with a table per writer, as
+// processes do, on a real S3 server.
+func TestWritersShareABucket(t *testing.T) {
+	if !s3test.Running(t) {
+		return
+	}
+	endpoint, bucket := s3test.Bucket(t)
+	open := func() objstore.Store {
+		s, err := objstore.OpenS3(objstore.S3Options{
+			Endpoint: endpoint, Bucket: bucket, Region: s3test.Region, AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey,
+		})
+		ok(t, err)
+		return objstore.Prefix(s, "experiment/log.lance")
+	}
+	var wg sync.WaitGroup
+	for w := range 3 {
+		table := newTable(t, open(), small)
+		w0 := newWriter(t, table, WriterOptions{MergeAfter: 3, KeepExisting: true})
+		wg.Go(func() {
+			for i := range 8 {
+				if err := w0.Append(context.Background(), kv(fmt.Sprintf("%d-%d", w, i), i)); err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := w0.Merge(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	table := newTable(t, open(), small)
+	if rows := read(t, table, lance.ScanOptions{}); len(rows) != 24 {
+		t.Errorf("rows %v", rows)
+	}
+	base, err := table.Base(t.Context())
+	ok(t, err)
+	if base.Rows() != 24 {
+		t.Errorf("%d rows are merged", base.Rows())
+	}
+	_, err = table.Verify(t.Context(), func(err error) { t.Error(err) })
+	ok(t, err)
+}
+
+// TestMain ends the S3 server.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	s3test.Stop()
+	os.Exit(code)
 }
 
 // TestReadersSeeEveryAcknowledgedRow reads while shards are written, merged,

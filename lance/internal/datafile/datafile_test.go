@@ -22,7 +22,7 @@ import (
 	"github.com/foldlog/foldlog/lance/internal/format"
 )
 
-// memory file
+// source is a file in memory.
 type source []byte
 
 func (s source) ReadRange(_ context.Context, off, n int64) ([]byte, error) {
@@ -80,9 +80,17 @@ func TestTheTinyFileIsTheDocumented(t *testing.T) {
 	if d := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(hex.Dump(got), "\n")); d != "" {
 		t.Error(d)
 	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "format", "lance.md"))
+	ok(t, err)
+	lines := strings.Split(string(golden), "\n")
+	for _, part := range [][]string{lines[:20], lines[48:55]} {
+		if !strings.Contains(string(page), strings.Join(part, "\n")) {
+			t.Errorf("docs/format/lance.md does not have the lines from %q", part[0])
+		}
+	}
 }
 
-// column makes n rows of a type, about one in four null.
+// makeColumn makes n rows of a type, about one in four null.
 func makeColumn(t *testing.T, typ arrow.DataType, n int, nulls string) arrow.Array {
 	t.Helper()
 	b := array.NewBuilder(memory.DefaultAllocator, typ)

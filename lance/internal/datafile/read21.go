@@ -73,13 +73,6 @@ type values struct {
 
 func (v values) len() int { return max(len(v.nums), len(v.bytes)) }
 
-func (v values) slice(lo, hi int64) values {
-	if v.bytes != nil {
-		return values{bytes: v.bytes[lo:hi]}
-	}
-	return values{nums: v.nums[lo:hi]}
-}
-
 // builder turns values and their validity into an array.
 type builder struct {
 	typ      arrow.DataType
@@ -299,11 +292,10 @@ func scalar(b []byte, typ arrow.DataType) (values, error) {
 
 // fullZip is a page of values each with its own control word and length.
 type fullZip struct {
-	typ       arrow.DataType
-	control   bool
-	lenBits   int64
-	valueBits int64
-	encoding  []wire.Field
+	typ      arrow.DataType
+	control  bool
+	lenBits  int64
+	encoding []wire.Field
 }
 
 func parseFullZip(x []wire.Field, typ arrow.DataType) (decoder, error) {

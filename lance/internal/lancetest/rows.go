@@ -96,7 +96,7 @@ func fill(b array.Builder, name string, i int, r *rand.Rand) {
 	case *array.Float32Builder:
 		x.Append(float32(r.NormFloat64()))
 	case *array.Float64Builder:
-		x.Append([]float64{r.NormFloat64(), math.Inf(1), -0.0, 1e308, 5}[r.IntN(5)])
+		x.Append([]float64{r.NormFloat64(), math.Inf(1), math.Copysign(0, -1), 1e308, 5}[r.IntN(5)])
 	case *array.BooleanBuilder:
 		x.Append(r.IntN(2) == 0)
 	case *array.LargeStringBuilder:
