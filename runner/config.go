@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/sampler"
 )
 
 const (
@@ -49,7 +50,7 @@ type Config struct {
 type prepared struct {
 	Config
 	command    command
-	seed       uint64
+	sampler    sampler.Sampler
 	name       string
 	directions []study.Direction
 }
@@ -72,8 +73,8 @@ func (c Config) prepare(snap *study.Snapshot) (*prepared, error) {
 	if p.Metrics == nil {
 		p.Metrics = st.Config.MetricNames
 	}
-	if st.Config.Seed != nil {
-		p.seed = *st.Config.Seed
+	if p.sampler, err = sampler.Of(st); err != nil {
+		return nil, err
 	}
 	if p.Grace == 0 {
 		p.Grace = DefaultGrace
@@ -104,6 +105,9 @@ func (p *prepared) check() error {
 		if _, err := exec.LookPath(program[0].text); err != nil {
 			return fmt.Errorf("the command cannot be run: %w", err)
 		}
+	}
+	if err := sampler.Check(p.sampler, study.Config{Directions: p.directions, Space: p.Space}); err != nil {
+		return err
 	}
 	if p.Space == nil {
 		return nil // enqueued trials may bring every parameter

@@ -244,7 +244,7 @@ func (w *worker) claimIn(tx *study.Tx) (study.Fence, error) {
 			return study.Fence{}, err
 		}
 	}
-	params, err := w.suggest(t)
+	params, err := w.suggest(tx.Snapshot(), t)
 	if err != nil {
 		return study.Fence{}, fmt.Errorf("trial %d: %w", t.Number, err)
 	}
@@ -258,7 +258,7 @@ func (w *worker) claimIn(tx *study.Tx) (study.Fence, error) {
 }
 
 // suggest draws what the trial does not have yet.
-func (w *worker) suggest(t *study.Trial) ([]study.Param, error) {
+func (w *worker) suggest(snap *study.Snapshot, t *study.Trial) ([]study.Param, error) {
 	if len(t.Params) > 0 {
 		return nil, nil
 	}
@@ -266,5 +266,9 @@ func (w *worker) suggest(t *study.Trial) ([]study.Param, error) {
 	if t.Template != nil {
 		fixed = t.Template.Fixed
 	}
-	return sampler.Random{Seed: w.seed}.Suggest(w.Space, t.Number, fixed)
+	st, err := snap.Study(t.Study)
+	if err != nil {
+		return nil, err
+	}
+	return sampler.Suggest(w.sampler, sampler.NewHistory(snap, st, t.Number), w.Space, fixed)
 }

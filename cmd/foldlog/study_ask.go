@@ -27,8 +27,9 @@ func (a *app) studyAskCmd() *cobra.Command {
 		Short: "Start a trial, and print its number and parameters",
 		Long: `Start a trial, and print its number and parameters. A trial that waits is taken
 first, lowest number first; if none does, one is created. Parameters that were
-not enqueued are drawn at random from the study's space; its seed and the
-number of the trial decide what is drawn, whichever process asks.
+not enqueued are suggested by the study's sampler from its space. The seed, the
+number of the trial and the trials so far decide what is suggested, whichever
+process asks.
 
 Without --lease the trial is raw: it is yours until you tell its result, and
 nobody notices if you never do. With --lease it is managed: it is claimed, and
@@ -160,15 +161,15 @@ func suggest(tx *study.Tx, t *study.Trial) ([]study.Param, error) {
 	if err != nil || len(t.Params) > 0 {
 		return nil, err
 	}
-	var r sampler.Random
-	if st.Config.Seed != nil {
-		r.Seed = *st.Config.Seed
+	s, err := sampler.Of(st)
+	if err != nil {
+		return nil, err
 	}
 	var fixed []study.FixedParam
 	if t.Template != nil {
 		fixed = t.Template.Fixed
 	}
-	params, err := r.Suggest(st.Config.Space, t.Number, fixed)
+	params, err := sampler.Suggest(s, sampler.NewHistory(tx.Snapshot(), st, t.Number), st.Config.Space, fixed)
 	if err != nil {
 		return nil, fmt.Errorf("draw parameters of trial %d: %w", t.Number, err)
 	}

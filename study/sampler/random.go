@@ -1,65 +1,44 @@
-// Package sampler suggests parameters for trials.
+// Package sampler suggests parameters for trials: at random ([Random]), on a
+// grid ([Grid]), evenly ([QMC]), from a model of what was good ([TPE],
+// [CMAES]), or by evolution ([NSGA2]).
 package sampler
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/foldlog/foldlog/study"
 )
 
 // Random draws every parameter independently and uniformly: floats and
 // integers within their bounds, in the logarithm where the distribution asks
-// for it, on the grid where it has a step.
-type Random struct {
-	// Seed, with the number of the trial, decides what is drawn: the same seed
-	// gives the same suggestions, whichever process asks.
-	Seed uint64
+// for it, on the grid where it has a step. The study's seed and the number of
+// the trial decide what is drawn.
+type Random struct{}
+
+var _ Sampler = Random{}
+
+// Sample draws one value after the other. The history's trials do not matter.
+func (Random) Sample(h *History, space []study.SpaceParam) ([]study.Value, error) {
+	rng := h.rng(0)
+	values := make([]study.Value, len(space))
+	for i, p := range space {
+		v, err := Draw(rng, p.Dist)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %q: %w", p.Name, err)
+		}
+		values[i] = v
+	}
+	return values, nil
 }
 
-// Suggest draws the parameters of a space that fixed does not give, and returns
-// them with the fixed ones in the order of the space. Fixed names that the space
-// lacks follow with the distribution of that one value. The error, of a
-// distribution that cannot be drawn from or a value outside of its
-// distribution, names the parameter.
-func (r Random) Suggest(space *study.Space, number uint64, fixed []study.FixedParam) ([]study.Param, error) {
-	rng := rand.New(rand.NewPCG(r.Seed, number))
-	given := make(map[string]study.Value, len(fixed))
-	for _, f := range fixed {
-		given[f.Name] = f.Value
-	}
-	var params []study.Param
-	if space != nil {
-		for _, p := range space.Params {
-			// A draw is made even for a fixed parameter, so that fixing one
-			// does not change the others.
-			v, err := Draw(rng, p.Dist)
-			if err != nil {
-				return nil, fmt.Errorf("parameter %q: %w", p.Name, err)
-			}
-			if f, ok := given[p.Name]; ok {
-				v = f
-				delete(given, p.Name)
-			}
-			params = append(params, study.Param{Name: p.Name, Dist: p.Dist, Value: v})
-		}
-	}
-	for _, f := range fixed {
-		if v, ok := given[f.Name]; ok {
-			delete(given, f.Name)
-			dist, err := single(v)
-			if err != nil {
-				return nil, fmt.Errorf("parameter %q: %w", f.Name, err)
-			}
-			params = append(params, study.Param{Name: f.Name, Dist: dist, Value: v})
-		}
-	}
-	return params, nil
-}
-
-// Draw draws one value from a distribution.
+// Draw draws one value from a distribution. The error wraps [study.ErrInvalid].
 func Draw(rng *rand.Rand, dist study.Distribution) (study.Value, error) {
+	if err := checkDist(dist); err != nil {
+		return study.Value{}, err
+	}
 	switch d := dist.(type) {
 	case study.FloatDist:
 		return study.F64(drawFloat(rng, d)), nil
@@ -67,32 +46,60 @@ func Draw(rng *rand.Rand, dist study.Distribution) (study.Value, error) {
 		return study.I64(drawInt(rng, d)), nil
 	case study.BoolDist:
 		return study.Bool(rng.IntN(2) == 1), nil
-	case *study.CatDist:
-		if len(d.Choices) > 0 {
-			return study.Cat(rng.Uint64N(uint64(len(d.Choices)))), nil
-		}
 	}
-	return study.Value{}, fmt.Errorf("%w: cannot draw from this distribution", study.ErrInvalid)
+	return study.Cat(rng.Uint64N(uint64(len(dist.(*study.CatDist).Choices)))), nil
+}
+
+// checkDist refuses a distribution that nothing can be drawn from.
+func checkDist(dist study.Distribution) error {
+	ok := false
+	switch d := dist.(type) {
+	case study.FloatDist:
+		finite := !math.IsInf(d.Low, 0) && !math.IsInf(d.High, 0) && !math.IsInf(d.Step, 0)
+		ok = finite && d.Low <= d.High && d.Step >= 0 && !(d.Log && (d.Low <= 0 || d.Step > 0))
+	case study.IntDist:
+		ok = d.Low <= d.High && d.Step >= 0 && !(d.Log && (d.Low <= 0 || d.Step > 1))
+	case study.BoolDist:
+		ok = true
+	case *study.CatDist:
+		ok = d != nil && len(d.Choices) > 0
+	}
+	if !ok {
+		return fmt.Errorf("%w: cannot draw from this distribution", study.ErrInvalid)
+	}
+	return nil
 }
 
 func drawFloat(rng *rand.Rand, d study.FloatDist) float64 {
-	if d.Step > 0 {
-		cells := math.Floor((d.High-d.Low)/d.Step+1e-9) + 1
-		return min(d.Low+d.Step*math.Floor(rng.Float64()*cells), d.High)
-	}
 	u := rng.Float64()
+	if d.Step > 0 {
+		return stepped(d, math.Floor(u*floatCells(d)))
+	}
+	return floatAt(d, u)
+}
+
+// floatCells is the number of points on a grid of floats. Halves keep the width
+// of the widest ranges finite.
+func floatCells(d study.FloatDist) float64 {
+	return math.Floor(2*(d.High/2/d.Step-d.Low/2/d.Step)+1e-9) + 1
+}
+
+// stepped is point k of a grid of floats.
+func stepped(d study.FloatDist, k float64) float64 {
+	return clamp(d.Low+d.Step*min(k, floatCells(d)-1), d.Low, d.High)
+}
+
+// floatAt is the float at u, from 0 to 1, of a range without a step.
+func floatAt(d study.FloatDist, u float64) float64 {
 	if d.Log {
 		return clamp(math.Exp(math.Log(d.Low)+u*(math.Log(d.High)-math.Log(d.Low))), d.Low, d.High)
 	}
-	// Halves keep the width of the widest ranges finite.
 	return clamp(2*(d.Low/2+u*(d.High/2-d.Low/2)), d.Low, d.High)
 }
 
 func drawInt(rng *rand.Rand, d study.IntDist) int64 {
 	if d.Log {
-		low, high := math.Log(float64(d.Low)-0.5), math.Log(float64(d.High)+0.5)
-		x := math.Round(math.Exp(low + rng.Float64()*(high-low)))
-		return min(max(int64(clamp(x, math.MinInt64, math.MaxInt64-1024)), d.Low), d.High)
+		return logIntAt(d, rng.Float64())
 	}
 	step := uint64(max(d.Step, 1))
 	cells := (uint64(d.High)-uint64(d.Low))/step + 1
@@ -100,6 +107,13 @@ func drawInt(rng *rand.Rand, d study.IntDist) int64 {
 		return int64(rng.Uint64())
 	}
 	return int64(uint64(d.Low) + step*rng.Uint64N(cells))
+}
+
+// logIntAt is the integer at u, from 0 to 1, of a logarithmic range.
+func logIntAt(d study.IntDist, u float64) int64 {
+	low, high := math.Log(float64(d.Low)-0.5), math.Log(float64(d.High)+0.5)
+	x := math.Round(math.Exp(low + u*(high-low)))
+	return min(max(int64(clamp(x, math.MinInt64, math.MaxInt64-1024)), d.Low), d.High)
 }
 
 func clamp(x, low, high float64) float64 { return min(max(x, low), high) }
@@ -115,4 +129,14 @@ func single(v study.Value) (study.Distribution, error) {
 		return study.BoolDist{}, nil
 	}
 	return nil, fmt.Errorf("%w: the space does not have it", study.ErrInvalid)
+}
+
+// sameDist tells whether two distributions are the same.
+func sameDist(a, b study.Distribution) bool {
+	x, isCat := a.(*study.CatDist)
+	y, both := b.(*study.CatDist)
+	if !isCat && !both {
+		return a == b
+	}
+	return isCat && both && (x == y || slices.Equal(x.Choices, y.Choices))
 }

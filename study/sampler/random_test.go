@@ -1,8 +1,10 @@
 package sampler
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,58 +13,70 @@ import (
 	"github.com/foldlog/foldlog/study"
 )
 
-var space = &study.Space{Params: []study.SpaceParam{
-	{Name: "lr", Dist: study.FloatDist{Low: 1e-5, High: 0.1, Log: true}},
-	{Name: "layers", Dist: study.IntDist{Low: 1, High: 8, Step: 1}},
-	{Name: "opt", Dist: &study.CatDist{Version: 1, Choices: []study.Choice{study.StringChoice("a"), study.StringChoice("b")}}},
-	{Name: "bn", Dist: study.BoolDist{}},
-}}
-
 func TestSameSeedAndNumberGiveTheSameSuggestion(t *testing.T) {
 	suggest := func(seed, number uint64) []study.Param {
-		p, err := Random{seed}.Suggest(space, number, nil)
+		p, err := Suggest(Random{}, &History{Seed: seed, Number: number}, &study.Space{Params: mixed}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	equal := cmp.Comparer(func(a, b study.Value) bool { return a.Equal(b) })
-	if diff := cmp.Diff(suggest(7, 3), suggest(7, 3), equal); diff != "" {
+	if diff := cmp.Diff(suggest(7, 3), suggest(7, 3), equalValues); diff != "" {
 		t.Errorf("two draws differ:\n%s", diff)
 	}
 	for _, other := range [][2]uint64{{7, 4}, {8, 3}} {
-		if cmp.Equal(suggest(7, 3), suggest(other[0], other[1]), equal) {
+		if cmp.Equal(suggest(7, 3), suggest(other[0], other[1]), equalValues) {
 			t.Errorf("seed %d, trial %d draws the same", other[0], other[1])
 		}
 	}
 }
 
 func TestFixedParametersAreTakenAndChangeNoOthers(t *testing.T) {
-	free, err := Random{1}.Suggest(space, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Random{1}.Suggest(space, 0, []study.FixedParam{{Name: "layers", Value: study.I64(3)}, {Name: "extra", Value: study.F64(2)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != 5 || got[1].Value != study.I64(3) || got[4].Name != "extra" || got[4].Value != study.F64(2) {
-		t.Errorf("parameters %v", got)
-	}
-	for _, i := range []int{0, 2, 3} {
-		if got[i].Value != free[i].Value {
-			t.Errorf("%s changed from %v to %v", got[i].Name, free[i].Value, got[i].Value)
+	for name, s := range all() {
+		l := newLab(t, 1, 1, mixed...)
+		l.minimize(s, 30, sphere)
+		free, err := Suggest(s, l.history(30), l.space, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Suggest(s, l.history(30), l.space, []study.FixedParam{{Name: "layers", Value: study.I64(3)}, {Name: "extra", Value: study.F64(2)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := len(mixed)
+		if len(got) != last+1 || got[1].Value != study.I64(3) || got[last].Name != "extra" || got[last].Value != study.F64(2) {
+			t.Errorf("%s: parameters %v", name, got)
+		}
+		for _, i := range []int{0, 2, 3} {
+			if got[i].Value != free[i].Value {
+				t.Errorf("%s: %s changed from %v to %v", name, got[i].Name, free[i].Value, got[i].Value)
+			}
 		}
 	}
 }
 
-func TestUnknownDistributionIsRefusedByName(t *testing.T) {
-	odd := &study.Space{Params: []study.SpaceParam{{Name: "odd", Dist: study.OtherDist(`{"Beta":1}`)}}}
-	if _, err := (Random{}).Suggest(odd, 0, nil); err == nil {
-		t.Error("no error")
+func TestWhatCannotBeDrawnIsRefusedByName(t *testing.T) {
+	for name, dist := range map[string]study.Distribution{
+		"unknown":         study.OtherDist(`{"Beta":1}`),
+		"reversed":        study.IntDist{Low: 2, High: 1, Step: 1},
+		"log of zero":     study.FloatDist{Low: 0, High: 1, Log: true},
+		"endless":         study.FloatDist{Low: 0, High: math.Inf(1)},
+		"not a number":    study.FloatDist{Low: math.NaN(), High: 1},
+		"no choices":      &study.CatDist{},
+		"negative step":   study.IntDist{Low: 0, High: 9, Step: -1},
+		"steps in a log":  study.FloatDist{Low: 1, High: 9, Log: true, Step: 1},
+		"no distribution": nil,
+	} {
+		for kind, s := range all() {
+			_, err := Suggest(s, &History{Directions: make([]study.Direction, 1)}, &study.Space{Params: []study.SpaceParam{{Name: "odd one", Dist: dist}}}, nil)
+			if !errors.Is(err, study.ErrInvalid) || !strings.Contains(err.Error(), `"odd one"`) {
+				t.Errorf("%s, %s: error %v", kind, name, err)
+			}
+		}
 	}
-	if _, err := (Random{}).Suggest(space, 0, []study.FixedParam{{Name: "z", Value: study.Cat(1)}}); err == nil {
-		t.Error("no error for a category without choices")
+	fixed := []study.FixedParam{{Name: "z", Value: study.Cat(1)}}
+	if _, err := Suggest(Random{}, new(History), nil, fixed); !errors.Is(err, study.ErrInvalid) {
+		t.Errorf("a category without choices: error %v", err)
 	}
 }
 

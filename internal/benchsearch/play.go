@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/sampler"
+)
+
+// marks are the numbers of trials after which the result is noted.
+var marks = []int{100, 300}
+
+// play runs a study of a problem in memory and returns its score at each mark.
+func play(p problem, s sampler.Sampler, seed uint64) ([]float64, error) {
+	ctx := context.Background()
+	st := study.NewMemory(nil)
+	defer st.Close()
+	config := study.Config{Name: p.name, Directions: make([]study.Direction, p.objectives), Seed: &seed}
+	id, _, err := study.OpenOrCreate(ctx, st, config)
+	if err != nil {
+		return nil, err
+	}
+	var scores []float64
+	var values [][]float64
+	for len(values) < marks[len(marks)-1] {
+		var v []float64
+		err := st.Update(ctx, func(tx *study.Tx) (err error) {
+			v, err = trial(tx, id, p, s)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+		if slices.Contains(marks, len(values)) {
+			scores = append(scores, p.score(values))
+		}
+	}
+	return scores, nil
+}
+
+func trial(tx *study.Tx, id study.StudyID, p problem, s sampler.Sampler) ([]float64, error) {
+	ref, err := tx.CreateTrial(id, nil)
+	if err != nil {
+		return nil, err
+	}
+	st, err := tx.Snapshot().Study(id)
+	if err != nil {
+		return nil, err
+	}
+	h := sampler.NewHistory(tx.Snapshot(), st, ref.Number)
+	params, get, failed := asker(h, p, s)
+	values := p.eval(get)
+	if *failed != nil {
+		return nil, *failed
+	}
+	for _, step := range []func() error{
+		func() error { return tx.Transition(ref.ID, study.Waiting, study.Running) },
+		func() error { return tx.ParamsBatch(ref.ID, *params) },
+		func() error { return tx.SetValues(ref.ID, values...) },
+		func() error { return tx.Transition(ref.ID, study.Running, study.Complete) },
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// asker suggests the whole space at once if it is known, else one parameter
+// after the other.
+func asker(h *sampler.History, p problem, s sampler.Sampler) (*[]study.Param, ask, *error) {
+	params, failed := new([]study.Param), new(error)
+	if p.space != nil {
+		*params, *failed = sampler.Suggest(s, h, &study.Space{Params: p.space}, nil)
+		return params, func(name string, _ study.Distribution) study.Value {
+			for _, have := range *params {
+				if have.Name == name {
+					return have.Value
+				}
+			}
+			return study.Value{}
+		}, failed
+	}
+	return params, func(name string, dist study.Distribution) study.Value {
+		v, err := sampler.SuggestOne(s, h, name, dist)
+		if err != nil && *failed == nil {
+			*failed = err
+		}
+		*params = append(*params, study.Param{Name: name, Dist: dist, Value: v})
+		return v
+	}, failed
+}
+
+// score is the regret of the best value, or the hypervolume that is missing
+// to the whole box: less is better.
+func (p problem) score(values [][]float64) float64 {
+	if p.objectives > 1 {
+		return reference[0]*reference[1] - hypervolume(values)
+	}
+	best := math.Inf(1)
+	for _, v := range values {
+		best = min(best, v[0])
+	}
+	return best - p.optimum
+}
+
+// hypervolume is the area that two objectives dominate.
+func hypervolume(values [][]float64) float64 {
+	sorted := slices.Clone(values)
+	slices.SortFunc(sorted, slices.Compare)
+	area, height := 0.0, reference[1]
+	for _, v := range sorted {
+		if v[0] < reference[0] && v[1] < height {
+			area += (reference[0] - v[0]) * (height - v[1])
+			height = v[1]
+		}
+	}
+	return area
+}

@@ -1,0 +1,163 @@
+package sampler
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+
+	"github.com/foldlog/foldlog/study"
+)
+
+// DefaultGridPoints is how many points [Grid] gives a range without a step.
+const DefaultGridPoints = 10
+
+// Grid tries every combination of the parameters' values once, in an order that
+// the study's seed decides, and then all of them again. A range of numbers
+// without a step, or with more steps than that, has Points points from end to
+// end, evenly spaced in the logarithm where the distribution asks for it.
+//
+// Which points have been tried follows from the trials; failed ones do not
+// count.
+type Grid struct {
+	// Points is how many points a range gets, 0 for [DefaultGridPoints].
+	Points int
+}
+
+var _ Sampler = Grid{}
+
+const gridStream = 0xaf251af3b0f025b5
+
+// Sample implements [Sampler]. The error, of more than 2^62 points, wraps
+// [study.ErrInvalid].
+func (s Grid) Sample(h *History, space []study.SpaceParam) ([]study.Value, error) {
+	points := s.Points
+	if points == 0 {
+		points = DefaultGridPoints
+	}
+	g, err := newGrid(space, points)
+	if err != nil {
+		return nil, err
+	}
+	return g.values(g.next(h, g.tried(h, space))), nil
+}
+
+// grid numbers the combinations of the values of some axes.
+type grid struct {
+	axes  []axis
+	sizes []uint64
+	// points are the values of every axis.
+	points [][]study.Value
+	size   uint64
+}
+
+func newGrid(space []study.SpaceParam, points int) (*grid, error) {
+	g := &grid{axes: newAxes(space), size: 1}
+	for i := range g.axes {
+		list := g.axes[i].points(points)
+		g.points = append(g.points, list)
+		g.sizes = append(g.sizes, uint64(len(list)))
+		hi, lo := bits.Mul64(g.size, uint64(len(list)))
+		if hi != 0 || lo > 1<<62 {
+			return nil, fmt.Errorf("%w: the grid has more than 2^62 points", study.ErrInvalid)
+		}
+		g.size = lo
+	}
+	return g, nil
+}
+
+// points are the values of an axis on a grid, each once.
+func (a *axis) points(n int) []study.Value {
+	var list []study.Value
+	switch {
+	case a.choices > 0:
+		for i := range a.choices {
+			list = append(list, a.value(float64(i)))
+		}
+		return list
+	case a.cells == 1:
+		return []study.Value{a.value(0.5)}
+	case a.cells > 0 && a.cells <= float64(n):
+		for i := range int(a.cells) {
+			list = append(list, a.value((float64(i)+0.5)/a.cells))
+		}
+		return list
+	case n == 1:
+		return []study.Value{a.value(0.5)}
+	}
+	for i := range n {
+		v := a.value(float64(i) / float64(n-1))
+		if k := len(list); k == 0 || !list[k-1].Equal(v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// tried counts how often each point was tried.
+func (g *grid) tried(h *History, space []study.SpaceParam) map[uint64]int {
+	tried := map[uint64]int{}
+	row := make([]float64, len(g.axes))
+	for _, t := range h.Trials {
+		if t.State != study.Failed && read(t, space, g.axes, row) {
+			tried[g.number(row)]++
+		}
+	}
+	return tried
+}
+
+// number is the number of the point that is nearest to a place.
+func (g *grid) number(row []float64) (n uint64) {
+	for i := range g.axes {
+		n = n*g.sizes[i] + g.nearest(i, row[i])
+	}
+	return n
+}
+
+func (g *grid) nearest(i int, u float64) uint64 {
+	best, gap := 0, math.Inf(1)
+	for k, v := range g.points[i] {
+		if at, _ := g.axes[i].place(v); math.Abs(at-u) < gap {
+			best, gap = k, math.Abs(at-u)
+		}
+	}
+	return uint64(best)
+}
+
+// next is the first point in the seed's order that was tried least. The order
+// is an arithmetic sequence modulo the size, whose step has no factor in common
+// with it.
+func (g *grid) next(h *History, tried map[uint64]int) uint64 {
+	least := 0
+	if uint64(len(tried)) >= g.size {
+		least = math.MaxInt
+		for _, n := range tried {
+			least = min(least, n)
+		}
+	}
+	rng := rand.New(rand.NewPCG(h.Seed^gridStream, 0))
+	at, step := rng.Uint64N(g.size), 1+rng.Uint64N(g.size)
+	for gcd(step, g.size) != 1 {
+		step++
+	}
+	for tried[at] > least {
+		at = (at + step) % g.size // both below 2^63
+	}
+	return at
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func (g *grid) values(n uint64) []study.Value {
+	values := make([]study.Value, len(g.axes))
+	for i := len(g.axes) - 1; i >= 0; i-- {
+		values[i] = g.points[i][n%g.sizes[i]]
+		n /= g.sizes[i]
+	}
+	return values
+}

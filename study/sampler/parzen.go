@@ -1,0 +1,276 @@
+package sampler
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// tableCells is the largest grid whose cell masses are computed exactly. Cells
+// of a finer one are narrow enough for the density in their middle.
+const tableCells = 128
+
+// parzen is a density over some axes: a mixture of one kernel per observation
+// and a wide one over everything. On numbers a kernel is a normal distribution
+// cut off at the ends, on choices it prefers the observed one.
+type parzen struct {
+	axes []axis
+	n    int
+	// weight is that of every kernel, the wide one last; they add up to 1.
+	weight []float64
+	dims   []kernelAxis
+	// base is the logarithm of weight and of all that does not depend on where
+	// the density is asked for.
+	base []float64
+}
+
+// kernelAxis is one axis of all kernels.
+type kernelAxis struct {
+	mu    []float64
+	sigma []float64
+	inv   []float64 // 1/(2 sigma²)
+	// hit and miss are the log probabilities of the observed and of every
+	// other choice.
+	hit, miss float64
+	// table has the log masses of a small grid, by cell observed, cell asked;
+	// its last row is that of the wide kernel.
+	table []float64
+}
+
+// newParzen builds a density from the columns of the observations, the oldest
+// first. Widths says how wide the kernels of numbers are.
+func newParzen(axes []axis, columns [][]float64) *parzen {
+	n := len(columns[0])
+	weight := weights(n)
+	p := &parzen{axes: axes, n: n, weight: weight, dims: make([]kernelAxis, len(axes)), base: make([]float64, n+1)}
+	for k, w := range weight {
+		p.base[k] = math.Log(w)
+	}
+	for i := range axes {
+		d := &p.dims[i]
+		d.mu = columns[i]
+		switch a := &axes[i]; {
+		case a.choices > 0:
+			prior := 1 / float64(n+1)
+			norm := math.Log(1 + prior*float64(a.choices))
+			d.hit, d.miss = math.Log(1+prior)-norm, math.Log(prior)-norm
+		case a.numeric():
+			d.sigma = kernelWidths(a, d.mu)
+			p.prepare(a, d)
+		}
+	}
+	return p
+}
+
+// weights of n observations, the oldest first, and of the wide kernel. The
+// last 25 count full, the others less the older they are.
+func weights(n int) []float64 {
+	const full = 25
+	w := make([]float64, n+1)
+	sum := 0.0
+	for k := range w {
+		w[k] = 1
+		if ramp := n - full; k < ramp {
+			w[k] = 1 / float64(n)
+			if ramp > 1 {
+				w[k] += float64(k) / float64(ramp-1) * (1 - 1/float64(n))
+			}
+		}
+		sum += w[k]
+	}
+	for k := range w {
+		w[k] /= sum
+	}
+	return w
+}
+
+func (p *parzen) prepare(a *axis, d *kernelAxis) {
+	if a.cells > 0 && a.cells <= tableCells {
+		d.tabulate(int(a.cells))
+		return
+	}
+	d.inv = make([]float64, p.n)
+	last, norm := math.NaN(), 0.0
+	for k, s := range d.sigma {
+		d.inv[k] = 1 / (2 * s * s)
+		if s != last {
+			last, norm = s, math.Log(s*math.Sqrt(2*math.Pi))
+		}
+		p.base[k] -= norm + math.Log(normalMass(0, 1, d.mu[k], s))
+	}
+	p.base[p.n] -= math.Log(math.Sqrt(2*math.Pi)) + math.Log(normalMass(0, 1, 0.5, 1))
+}
+
+// tabulate computes the masses of all cells. The kernels of a small grid have
+// one width.
+func (d *kernelAxis) tabulate(cells int) {
+	d.table = make([]float64, (cells+1)*cells)
+	width := 1 / float64(cells)
+	for row := range cells + 1 {
+		mu, sigma := (float64(row)+0.5)*width, 1.0
+		if row == cells {
+			mu = 0.5
+		} else if len(d.sigma) > 0 {
+			sigma = d.sigma[0]
+		}
+		all := normalMass(0, 1, mu, sigma)
+		for c := range cells {
+			mass := normalMass(float64(c)*width, float64(c+1)*width, mu, sigma) / all
+			d.table[row*cells+c] = math.Log(max(mass, 1e-300))
+		}
+	}
+}
+
+// normalMass is the probability of [a, b] under a normal distribution.
+func normalMass(a, b, mu, sigma float64) float64 {
+	scale := 1 / (sigma * math.Sqrt2)
+	return 0.5 * (math.Erf((b-mu)*scale) - math.Erf((a-mu)*scale))
+}
+
+// draw draws n points, as columns.
+func (p *parzen) draw(rng *rand.Rand, n int) [][]float64 {
+	columns := make([][]float64, len(p.axes))
+	for i := range columns {
+		columns[i] = make([]float64, n)
+	}
+	sums := make([]float64, len(p.weight))
+	sum := 0.0
+	for k, w := range p.weight {
+		sum += w
+		sums[k] = sum
+	}
+	for c := range n {
+		k, _ := slices.BinarySearch(sums, rng.Float64()*sum)
+		k = min(k, p.n)
+		for i := range p.axes {
+			columns[i][c] = p.drawAxis(rng, i, k)
+		}
+	}
+	return columns
+}
+
+func (p *parzen) drawAxis(rng *rand.Rand, i, k int) float64 {
+	a, d := &p.axes[i], &p.dims[i]
+	switch {
+	case a.choices > 0:
+		u := rng.Float64()
+		if k < p.n && u < math.Exp(d.hit)-math.Exp(d.miss) {
+			return d.mu[k]
+		}
+		return float64(rng.IntN(a.choices))
+	case !a.numeric():
+		return 0.5
+	}
+	mu, sigma := 0.5, 1.0
+	if k < p.n {
+		mu, sigma = d.mu[k], d.sigma[k]
+	}
+	x := drawNormal(rng, mu, sigma)
+	if a.cells > 0 {
+		x = (min(math.Floor(x*a.cells), a.cells-1) + 0.5) / a.cells
+	}
+	return x
+}
+
+// drawNormal draws from a normal distribution cut off at 0 and 1.
+func drawNormal(rng *rand.Rand, mu, sigma float64) float64 {
+	scale := 1 / (sigma * math.Sqrt2)
+	low, high := math.Erf(-mu*scale), math.Erf((1-mu)*scale)
+	u := low + rng.Float64()*(high-low)
+	return clamp(mu+math.Erfinv(clamp(u, -1+1e-16, 1-1e-16))/scale, 0, 1)
+}
+
+// logDensity is the logarithm of the density at points given as columns.
+func (p *parzen) logDensity(columns [][]float64, n int) []float64 {
+	out := make([]float64, n)
+	acc := make([]float64, p.n+1)
+	for c := range n {
+		copy(acc, p.base)
+		for i := range p.axes {
+			p.add(acc, i, columns[i][c])
+		}
+		out[c] = logSum(acc)
+	}
+	return out
+}
+
+// add adds to every kernel what one axis contributes at u.
+func (p *parzen) add(acc []float64, i int, u float64) {
+	a, d := &p.axes[i], &p.dims[i]
+	mu := d.mu[:p.n]
+	switch {
+	case a.choices > 0:
+		for k, m := range mu {
+			if m == u {
+				acc[k] += d.hit
+			} else {
+				acc[k] += d.miss
+			}
+		}
+		acc[p.n] -= math.Log(float64(a.choices))
+	case !a.numeric():
+	case d.table != nil:
+		cells := int(a.cells)
+		c := min(int(u*a.cells), cells-1)
+		for k, m := range mu {
+			acc[k] += d.table[min(int(m*a.cells), cells-1)*cells+c]
+		}
+		acc[p.n] += d.table[cells*cells+c]
+	default:
+		inv := d.inv[:len(mu)]
+		acc := acc[:len(mu)+1]
+		for k, m := range mu {
+			acc[k] -= (u - m) * (u - m) * inv[k]
+		}
+		acc[len(mu)] -= (u - 0.5) * (u - 0.5) / 2
+	}
+}
+
+// logSum is log(sum(exp(x))). Terms that cannot be seen beside the largest are
+// left out.
+func logSum(x []float64) float64 {
+	top := slices.Max(x)
+	sum := 0.0
+	for _, v := range x {
+		if d := v - top; d > -40 {
+			sum += math.Exp(d)
+		}
+	}
+	return top + math.Log(sum)
+}
+
+// clipWidth keeps widths from the narrowest that n observations support to the
+// whole range.
+func clipWidth(s float64, n int) float64 { return clamp(s, 1/float64(min(100, n+2)), 1) }
+
+// kernelWidths says how wide the kernels of one numeric axis are: each reaches
+// to the farther of its neighbours, those at the ends to their only one. On a
+// small grid, where many stand at one place, the width goes by their number.
+func kernelWidths(a *axis, mu []float64) []float64 {
+	n := len(mu)
+	if a.cells > 0 && a.cells <= tableCells {
+		s := clipWidth(0.2*math.Pow(float64(max(n, 1)), -0.2), n)
+		return slices.Repeat([]float64{s}, n)
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int { return cmp.Or(cmp.Compare(mu[x], mu[y]), x-y) })
+	out := make([]float64, n)
+	for r, k := range order {
+		var reach float64
+		if r > 0 {
+			reach = mu[k] - mu[order[r-1]]
+		}
+		if r+1 < n {
+			reach = max(reach, mu[order[r+1]]-mu[k])
+		}
+		if n == 1 {
+			reach = max(mu[k], 1-mu[k])
+		}
+		out[k] = clipWidth(reach, n)
+	}
+	return out
+}

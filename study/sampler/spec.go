@@ -1,0 +1,85 @@
+package sampler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/foldlog/foldlog/internal/algospec"
+	"github.com/foldlog/foldlog/study"
+)
+
+// Attribute is the system attribute of a study that holds the text of its
+// sampler ([Parse]), as a JSON string. Without it the sampler is [Default].
+const Attribute = "foldlog:sampler"
+
+// Default is the text of the sampler of a study that names none.
+const Default = "tpe"
+
+// builders make the samplers that [Parse] knows.
+var builders = map[string]func(o *algospec.Options) Sampler{
+	"random": func(*algospec.Options) Sampler { return Random{} },
+	"grid":   func(o *algospec.Options) Sampler { return Grid{Points: o.Int("points", 1, 1<<20)} },
+	"qmc":    func(o *algospec.Options) Sampler { return QMC{Plain: o.Bool("plain")} },
+	"tpe": func(o *algospec.Options) Sampler {
+		if o.Has("univariate") && o.Has("multivariate") {
+			o.Fail("univariate and multivariate exclude each other")
+		}
+		return TPE{Startup: o.Int("startup", 1, 1<<20), Candidates: o.Int("candidates", 1, 1<<16),
+			Univariate: o.Bool("univariate"), Multivariate: o.Bool("multivariate")}
+	},
+	"cmaes": func(o *algospec.Options) Sampler {
+		return CMAES{Population: o.Int("population", 2, 1<<16), Sigma: o.Float("sigma", 1e-6, 1)}
+	},
+	"nsga2": func(o *algospec.Options) Sampler {
+		return NSGA2{Population: o.Int("population", 2, 1<<16), Crossover: o.Float("crossover", 1e-9, 1), Mutation: o.Float("mutation", 1e-9, 1)}
+	},
+}
+
+// Names are the names of the samplers.
+func Names() []string { return slices.Sorted(maps.Keys(builders)) }
+
+// Parse makes a sampler from its text: a name, or a name and options as in
+// "tpe:univariate,startup=20". The options are the fields of the type, in lower
+// case. The error says what is wrong and wraps [study.ErrInvalid].
+func Parse(text string) (Sampler, error) {
+	name, options, err := algospec.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("sampler: %w: %w", study.ErrInvalid, err)
+	}
+	build, ok := builders[name]
+	if !ok {
+		return nil, fmt.Errorf("sampler: %w: unknown name %.40q (%s)", study.ErrInvalid, name, strings.Join(Names(), ", "))
+	}
+	s := build(options)
+	if err := options.Err(); err != nil {
+		return nil, fmt.Errorf("sampler %s: %w: %w", name, study.ErrInvalid, err)
+	}
+	return s, nil
+}
+
+// Of returns the sampler of a study. The error is that of [Parse].
+func Of(st *study.Study) (Sampler, error) {
+	a, ok := st.Attr(Attribute)
+	if !ok {
+		return Parse(Default)
+	}
+	text, err := algospec.FromJSON(a.Value)
+	if err != nil {
+		return nil, fmt.Errorf("attribute %s: %w: %w", Attribute, study.ErrInvalid, err)
+	}
+	return Parse(text)
+}
+
+// Check refuses a sampler that cannot work on a study of that configuration.
+// The error wraps [study.ErrInvalid].
+func Check(s Sampler, c study.Config) error {
+	h := &History{Directions: c.Directions}
+	var space []study.SpaceParam
+	if c.Space != nil {
+		space = c.Space.Params
+	}
+	_, err := sample(s, h, space)
+	return err
+}

@@ -1,0 +1,195 @@
+package sampler
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/foldlog/foldlog/study"
+)
+
+// Defaults of [TPE].
+const (
+	// DefaultStartup is how many trials must have finished before a model is
+	// built from them.
+	DefaultStartup = 10
+	// DefaultCandidates is how many points are drawn for one suggestion.
+	DefaultCandidates = 24
+	// maxGood is how many trials are good at most.
+	maxGood = 25
+)
+
+// TPE is the tree-structured Parzen estimator: it models where the good trials
+// are and where all others are, and suggests, of some points drawn from the
+// first, the one that is likeliest under the first against the second.
+//
+// Good are the best tenth, at most 25, of the completed trials; with several
+// objectives by fronts and the room on them. Pruned trials come after all
+// completed ones, those that got farther first; trials whose value is NaN after
+// these. Failed ones are not looked at. Trials that run are taken for bad ones
+// (the constant liar), so that workers do not crowd at one place. Until there
+// are enough finished trials it draws as [Random] does.
+type TPE struct {
+	// Startup is how many trials must have finished, 0 for [DefaultStartup].
+	Startup int
+	// Candidates is how many points are drawn, 0 for [DefaultCandidates].
+	Candidates int
+	// Univariate models every parameter by itself, which sees no interactions
+	// but does not mind how many parameters there are. Multivariate models the
+	// parameters that a trial gets together as one point. With neither a coin
+	// decides for each trial, which does well on both sorts of problem.
+	Univariate, Multivariate bool
+}
+
+var _ Sampler = TPE{}
+
+const tpeStream = 0x9e3779b97f4a7c15
+
+// Sample implements [Sampler].
+func (s TPE) Sample(h *History, space []study.SpaceParam) ([]study.Value, error) {
+	good, bad := h.split()
+	startup, candidates := s.Startup, s.Candidates
+	if startup == 0 {
+		startup = DefaultStartup
+	}
+	if candidates == 0 {
+		candidates = DefaultCandidates
+	}
+	if len(good)+h.ended(bad) < startup || len(good) == 0 {
+		return Random{}.Sample(h, space)
+	}
+	if len(space) == 0 {
+		return nil, nil
+	}
+	axes, rng := newAxes(space), h.rng(tpeStream)
+	together := rng.IntN(2) == 0
+	if (together || s.Multivariate) && !s.Univariate {
+		return valuesAt(axes, suggestPoint(rng, space, axes, good, bad, candidates)), nil
+	}
+	row := make([]float64, len(axes))
+	for i := range axes {
+		copy(row[i:], suggestPoint(rng, space[i:i+1], axes[i:i+1], good, bad, candidates))
+	}
+	return valuesAt(axes, row), nil
+}
+
+// split divides the trials into good and others, each by number.
+func (h *History) split() (good, bad []*study.Trial) {
+	ranked, rest := h.ranked()
+	n := min(int(math.Ceil(0.1*float64(len(ranked)))), maxGood)
+	good, bad = slices.Clone(ranked[:n]), append(ranked[n:], rest...)
+	byNumber := func(a, b *study.Trial) int { return cmp.Compare(a.Number, b.Number) }
+	slices.SortFunc(good, byNumber)
+	slices.SortFunc(bad, byNumber)
+	return good, bad
+}
+
+// ended counts the trials that are over.
+func (h *History) ended(ts []*study.Trial) (n int) {
+	for _, t := range ts {
+		if t.State.Terminal() {
+			n++
+		}
+	}
+	return n
+}
+
+// ranked returns the trials that say something, the best first (only the first
+// tenth is in order if there are several objectives), and those that are taken
+// for bad ones: running ones, and those without any number.
+func (h *History) ranked() (ranked, rest []*study.Trial) {
+	var done, pruned []*study.Trial
+	for _, t := range h.Trials {
+		switch {
+		case h.usable(t) && !slices.ContainsFunc(t.Values, math.IsNaN):
+			done = append(done, t)
+		case t.State == study.Pruned && t.NumReports() > 0:
+			pruned = append(pruned, t)
+		case t.State != study.Failed:
+			rest = append(rest, t)
+		}
+	}
+	h.sortDone(done)
+	dir := h.Directions[0]
+	type end struct {
+		t    *study.Trial
+		step uint64
+		loss float64
+	}
+	ends := make([]end, len(pruned))
+	for i, t := range pruned {
+		step, values, _ := t.LastReport()
+		ends[i] = end{t, step, loss(dir, values[0])}
+	}
+	slices.SortStableFunc(ends, func(a, b end) int {
+		return cmp.Or(cmp.Compare(b.step, a.step), cmp.Compare(a.loss, b.loss))
+	})
+	ranked = done
+	for _, e := range ends {
+		ranked = append(ranked, e.t)
+	}
+	return ranked, rest
+}
+
+func (h *History) sortDone(done []*study.Trial) {
+	if len(h.Directions) == 1 {
+		dir := h.Directions[0]
+		slices.SortStableFunc(done, func(a, b *study.Trial) int { return study.CompareValues(dir, a.Values[0], b.Values[0]) })
+		return
+	}
+	losses := make([][]float64, len(done))
+	for i, t := range done {
+		losses[i] = h.losses(t)
+	}
+	first, _ := bestOf(losses, min(len(done), maxGood))
+	isFirst := make([]bool, len(done))
+	sorted := make([]*study.Trial, 0, len(done))
+	for _, i := range first {
+		isFirst[i] = true
+		sorted = append(sorted, done[i])
+	}
+	for i, t := range done {
+		if !isFirst[i] {
+			sorted = append(sorted, t)
+		}
+	}
+	copy(done, sorted)
+}
+
+// suggestPoint draws candidates where the good trials are and returns the one
+// that the others speak against least.
+func suggestPoint(rng *rand.Rand, space []study.SpaceParam, axes []axis, good, bad []*study.Trial, n int) []float64 {
+	low := newParzen(axes, columnsOf(good, space, axes))
+	high := newParzen(axes, columnsOf(bad, space, axes))
+	points := low.draw(rng, n)
+	score, against := low.logDensity(points, n), high.logDensity(points, n)
+	best := 0
+	for c := range score {
+		if score[c] -= against[c]; score[c] > score[best] {
+			best = c
+		}
+	}
+	row := make([]float64, len(axes))
+	for i := range row {
+		row[i] = points[i][best]
+	}
+	return row
+}
+
+// columnsOf are the places of the trials that have all parameters.
+func columnsOf(ts []*study.Trial, space []study.SpaceParam, axes []axis) [][]float64 {
+	columns, row := make([][]float64, len(axes)), make([]float64, len(axes))
+	for i := range columns {
+		columns[i] = make([]float64, 0, len(ts))
+	}
+	for _, t := range ts {
+		if !read(t, space, axes, row) {
+			continue
+		}
+		for i, u := range row {
+			columns[i] = append(columns[i], u)
+		}
+	}
+	return columns
+}
