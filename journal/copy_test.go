@@ -18,13 +18,8 @@ import (
 )
 
 func TestCopyIsTheHistoryOfOneMomentWhileWritersAppend(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s.atj")
+	path := emptyJournal(t)
 	fsys := noSync{fsx.OS}
-	w, err := Create(t.Context(), path, &WriterOptions{FS: fsys}, new(ids))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	var wg sync.WaitGroup

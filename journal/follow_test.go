@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,13 +14,8 @@ import (
 )
 
 func TestFollowerSeesEachOperationOnceInOrderWhileWritersAppend(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s.atj")
+	path := emptyJournal(t)
 	fsys := noSync{fsx.OS}
-	w, err := Create(t.Context(), path, &WriterOptions{FS: fsys}, new(ids))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
 	const writers, each = 4, 50
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

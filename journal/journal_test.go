@@ -48,6 +48,24 @@ func (m *lines) text() string {
 	return b.String()
 }
 
+// emptyJournal makes a journal without operations.
+func emptyJournal(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "parent")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "s.atj")
+	w, err := Create(context.Background(), path, nil, new(ids))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // stream returns the virtual stream of a journal.
 func stream(t testing.TB, path string, opts *ReaderOptions) string {
 	t.Helper()

@@ -3,11 +3,8 @@
 package journal
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,24 +14,6 @@ import (
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/internal/serde"
 )
-
-// emptyJournal makes a journal without operations.
-func emptyJournal(t testing.TB) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "parent")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "s.atj")
-	w, err := Create(context.Background(), path, nil, new(ids))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // TestSoakKilledWriters kills writers at random moments, round after round.
 // What they were told is durable stays, and the next round goes on at once.

@@ -155,13 +155,8 @@ func TestALateCallOfAFormerHolderFindsNothingOfTheNext(t *testing.T) {
 // TestSoakTakeOversUnderRunningWriters lets a thief take the lease from writers
 // that are alive, again and again, while their renames are delayed.
 func TestSoakTakeOversUnderRunningWriters(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s.atj")
+	path := emptyJournal(t)
 	fsys := noSync{fsx.OS}
-	first, err := Create(t.Context(), path, &WriterOptions{FS: fsys}, new(ids))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first.Close()
 	var o outcome
 	var mu sync.Mutex
 	ctx, cancel := context.WithTimeout(t.Context(), soakFor(t, 4*time.Second))
