@@ -236,55 +236,42 @@ func (k *known) saw(bit uint) {
 func (k *known) exactly(n uint) bool { return k.mask == 1<<n-1 && k.extra == 0 }
 
 func readFloatDist(s *serde.Scanner) Distribution {
-	var d FloatDist
-	var k known
-	for s.Object(); s.NextKey(); {
-		switch string(s.Key()) {
-		case "low":
-			k.saw(0)
-			d.Low = s.Float64()
-		case "high":
-			k.saw(1)
-			d.High = s.Float64()
-		case "log":
-			k.saw(2)
-			d.Log = s.Bool()
-		case "step":
-			k.saw(3)
-			if !s.Null() {
-				if d.Step = s.Float64(); d.Step == 0 {
-					k.extra++
-				}
-			}
-		default:
-			k.extra++
-			s.Skip()
-		}
+	if r, ok := readRange(s, s.Float64); ok {
+		return FloatDist{Low: r.low, High: r.high, Log: r.log, Step: r.step}
 	}
-	if !k.exactly(4) {
-		return nil
-	}
-	return d
+	return nil
 }
 
 func readIntDist(s *serde.Scanner) Distribution {
-	var d IntDist
+	if r, ok := readRange(s, s.Int64); ok {
+		return IntDist{Low: r.low, High: r.high, Log: r.log, Step: r.step}
+	}
+	return nil
+}
+
+// numbers is what a range of floats or of integers says; step is 0 for null.
+type numbers[N float64 | int64] struct {
+	low, high, step N
+	log             bool
+}
+
+func readRange[N float64 | int64](s *serde.Scanner, number func() N) (r numbers[N], ok bool) {
 	var k known
 	for s.Object(); s.NextKey(); {
 		switch string(s.Key()) {
 		case "low":
 			k.saw(0)
-			d.Low = s.Int64()
+			r.low = number()
 		case "high":
 			k.saw(1)
-			d.High = s.Int64()
+			r.high = number()
 		case "log":
 			k.saw(2)
-			d.Log = s.Bool()
+			r.log = s.Bool()
 		case "step":
 			k.saw(3)
 			if !s.Null() {
-				if d.Step = s.Int64(); d.Step == 0 {
+				if r.step = number(); r.step == 0 {
 					k.extra++
 				}
 			}
@@ -293,10 +280,7 @@ func readIntDist(s *serde.Scanner) Distribution {
 			s.Skip()
 		}
 	}
-	if !k.exactly(4) {
-		return nil
-	}
-	return d
+	return r, k.exactly(4)
 }
 
 func readCatDist(s *serde.Scanner) Distribution {
