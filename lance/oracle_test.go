@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/foldlog/foldlog/lance/internal/lancetest"
 	"github.com/foldlog/foldlog/objstore"
@@ -184,4 +185,82 @@ func TestCommitsRaceWithTheRealLance(t *testing.T) {
 		t.Errorf("version %d with %d rows, want %d", d.Version(), d.Rows(), want)
 	}
 	same(t, "all", sorted(collect(t, d.Scan(t.Context(), ScanOptions{}))), sorted(real.Rows(t, "scan", args(dir))))
+}
+
+// TestIndexesOfEveryTypeAnswerTheRealLance asks it, through our indexes, for values,
+// ranges and nulls, and us through its.
+func TestIndexesOfEveryTypeAnswerTheRealLance(t *testing.T) {
+	real, there := lancetest.Real(t)
+	if !there {
+		return
+	}
+	questions := []struct {
+		column string
+		where  string
+		ours   []Condition
+	}{
+		{"seq", "seq = 4242", []Condition{{Column: "seq", Op: Equal, Value: 4242}}},
+		{"seq", "seq >= 8990 AND seq < 9003", []Condition{{Column: "seq", Op: GreaterOrEqual, Value: 8990}, {Column: "seq", Op: Less, Value: 9003}}},
+		{"i16", "i16 = 2 AND seq < 900", []Condition{{Column: "i16", Op: Equal, Value: 2}, {Column: "seq", Op: Less, Value: 900}}},
+		{"i16", "i16 IS NULL AND seq < 300", []Condition{{Column: "i16", Op: IsNull}, {Column: "seq", Op: Less, Value: 300}}},
+		{"u32", "u32 = 77", []Condition{{Column: "u32", Op: Equal, Value: 77}}},
+		{"str", "str = '' AND seq < 100", []Condition{{Column: "str", Op: Equal, Value: ""}, {Column: "seq", Op: Less, Value: 100}}},
+		{"str", "str IN ('value 9001', 'value 17')", []Condition{{Column: "str", Op: In, Values: []any{"value 9001", "value 17"}}}},
+		{"f64", "f64 = 1e308 AND seq < 700", []Condition{{Column: "f64", Op: Equal, Value: 1e308}, {Column: "seq", Op: Less, Value: 700}}},
+		{"day", "day = date '2020-01-05'", []Condition{{Column: "day", Op: Equal, Value: time.Date(2020, 1, 5, 0, 0, 0, 0, time.UTC)}}},
+	}
+	for _, whose := range []string{"ours", "theirs"} {
+		t.Run(whose, func(t *testing.T) {
+			dir, s := localTable(t)
+			d := filled(t, s, 9500, 5000)
+			made := map[string]bool{}
+			for _, q := range questions {
+				if made[q.column] {
+					continue
+				}
+				made[q.column] = true
+				if whose == "theirs" {
+					real.Do(t, "index", args(dir, "column", q.column), nil)
+					continue
+				}
+				var err error
+				d, err = d.CreateIndex(t.Context(), q.column)
+				ok(t, err)
+			}
+			d, err := d.Latest(t.Context())
+			ok(t, err)
+			for _, q := range questions {
+				truth := sorted(collect(t, d.Scan(t.Context(), ScanOptions{Columns: []string{"id"}, Filter: q.ours, NoIndex: true})))
+				same(t, "our answer to "+q.where, truth, sorted(collect(t, d.Scan(t.Context(), ScanOptions{Columns: []string{"id"}, Filter: q.ours}))))
+				same(t, "its answer to "+q.where, truth, sorted(real.Rows(t, "scan", args(dir, "where", q.where, "select", []string{"id"}))))
+				if len(truth) == 0 && q.column != "day" {
+					t.Errorf("nothing answers to %s", q.where)
+				}
+			}
+			same(t, "verification", nil, faults(t, d))
+		})
+	}
+}
+
+// TestEventsOfEveryFormatAreRead reads the wide schema with its repetitive strings and
+// sparse blobs, for which the real library chooses every encoding that it has.
+func TestEventsOfEveryFormatAreRead(t *testing.T) {
+	real, there := lancetest.Real(t)
+	if !there {
+		return
+	}
+	rec := lancetest.EventBatch(0, 20_000, 97, 60_000)
+	for _, format := range []string{"2.0", "2.1", "2.2"} {
+		dir, s := localTable(t)
+		real.Do(t, "create", args(dir, "format", format, "rows", lancetest.WriteRows(t, rec)), nil)
+		d, err := Open(t.Context(), s, OpenOptions{})
+		ok(t, err)
+		same(t, "format "+format, lancetest.Text(rec), collect(t, d.Scan(t.Context(), ScanOptions{})))
+	}
+	dir, s := localTable(t)
+	d, err := Create(t.Context(), s, lancetest.Events)
+	ok(t, err)
+	_, err = d.Append(t.Context(), Batches(rec))
+	ok(t, err)
+	same(t, "ours", lancetest.Text(rec), real.Rows(t, "scan", args(dir)))
 }
