@@ -249,30 +249,24 @@ func (metricsKind) Copy(ctx context.Context, log, dest string, opts copyOptions)
 	if err != nil {
 		return copied{}, err
 	}
-	end, events, fault, err := soundPrefix(ctx, f, info.Size())
-	switch {
-	case err != nil:
+	end, events, fault, err := checkPrefix(ctx, f, info.Size())
+	if err == nil && fault != nil {
+		if !opts.Salvage {
+			return copied{}, fault
+		}
+		all := events
+		end, events, _, err = checkPrefix(ctx, f, fault.Offset)
+		done.Lost = fmt.Errorf("the copy ends with event %d before the first fault, %s behind it are left out: %w", events, plural(all-events, "event"), fault)
+	}
+	if err != nil {
 		return copied{}, err
-	case fault != nil && !opts.Salvage:
-		return copied{}, fault
-	case fault != nil:
-		done.Lost = fault
 	}
 	done.Events, done.Bytes = events, end
 	return done, copyPrefix(ctx, f, dest, end, opts.Progress)
 }
 
-// soundPrefix finds the end of the last whole line before size, or of the last
-// one before the first fault.
-func soundPrefix(ctx context.Context, f *os.File, size int64) (end, events int64, fault *errStreamFault, err error) {
-	end, events, fault, err = checkPrefix(ctx, f, size)
-	if err != nil || fault == nil {
-		return end, events, nil, err
-	}
-	end, events, _, err = checkPrefix(ctx, f, fault.Offset)
-	return end, events, fault, err
-}
-
+// checkPrefix finds the end of the last whole line before size, how many events
+// there are, and the first fault.
 func checkPrefix(ctx context.Context, f *os.File, size int64) (end, events int64, fault *errStreamFault, err error) {
 	end = size
 	sum, err := metrics.Check(untilCancelled(ctx, io.NewSectionReader(f, 0, size)), metrics.CheckOptions{}, func(found metrics.Finding) {

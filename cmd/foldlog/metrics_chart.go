@@ -125,8 +125,8 @@ func (s *axisRange) widen() {
 	case s.lo < s.hi:
 	case s.log:
 		s.lo, s.hi = max(s.lo/2, math.SmallestNonzeroFloat64), min(s.hi*2, math.MaxFloat64)
-	case s.lo == 0:
-		s.lo, s.hi = -1, 1
+	case s.lo == 0, s.whole:
+		s.lo, s.hi = s.lo-1, s.hi+1
 	default:
 		room := math.Abs(s.lo) / 10
 		s.lo, s.hi = max(s.lo-room, -math.MaxFloat64), min(s.hi+room, math.MaxFloat64)

@@ -23,6 +23,9 @@ func writeSVG(w io.Writer, charts []*chart, width, height int) error {
 }
 
 func (s svgCanvas) polyline(points []pixel, width float64, c color.RGBA) {
+	if len(points) == 1 {
+		points = []pixel{points[0], points[0]} // a dot needs both its ends
+	}
 	fmt.Fprintf(s.w, `<polyline fill="none" stroke="%s" stroke-width="%g" stroke-linejoin="round" stroke-linecap="round" points="`, hex(c), width)
 	for i, p := range points {
 		if i > 0 {

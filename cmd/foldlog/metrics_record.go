@@ -82,12 +82,12 @@ type recorder struct {
 	notef    func(format string, args ...any)
 
 	opened      bool
-	ownOpen     bool  // the input has no open, so that its end is the run's
-	done        bool  // the input has said done, which is held back
-	interrupted bool  // the input has said so since the last open
-	step        int64 // of the latest metric
-	counted     bool  // a step has come or been counted
-	unread      int64 // events that could not be taken
+	ownOpen     bool           // the input has no open, so that its end is the run's
+	done        *metrics.Event // of the input, which is held back
+	interrupted bool           // the input has said so since the last open
+	step        int64          // of the latest metric
+	counted     bool           // a step has come or been counted
+	unread      int64          // events that could not be taken
 	firstUnread error
 }
 
@@ -188,9 +188,25 @@ func (a *app) record(ctx context.Context, rec *recorder, flags recordFlags) erro
 		}
 	}
 	lines.Close()
+	if rec.ownOpen {
+		awaitSignal(ctx)
+	}
 	stopSystem()
 	report := rec.end(signalOf(ctx))
 	return errors.Join(a.told(ctx, rec, pass, report), failed("read", "standard input", inputErr))
+}
+
+// signalLag is how long after the end of the input a signal may still come. A
+// Ctrl-C ends the training run, and with it the input, at about the same moment.
+const signalLag = 100 * time.Millisecond
+
+func awaitSignal(ctx context.Context) {
+	timer := time.NewTimer(signalLag)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 // told says what became of everything. A signal is the error if nothing is

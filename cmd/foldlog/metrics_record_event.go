@@ -105,25 +105,42 @@ func (r *recorder) event(e *metrics.Event) error {
 		if err := r.begin(); err != nil {
 			return err
 		}
-		r.done, r.ownOpen = true, false
+		done := *e
+		done.Slug = r.slug
+		r.done, r.ownOpen = &done, false
 		return nil
-	case metrics.KindMetric:
-		r.step, r.counted = e.Step, true
-	case metrics.KindAnnotation:
-		if metrics.ReadNote(e).Class == metrics.NoteInterrupted {
-			r.interrupted = true
-		}
+	}
+	within, err := withinLimits(e)
+	if err != nil {
+		return err
 	}
 	if err := r.begin(); err != nil {
 		return err
 	}
-	return r.emitter.Emit(e)
+	if within.Kind == metrics.KindMetric {
+		r.step, r.counted = within.Step, true
+	} else if metrics.ReadNote(&within).Class == metrics.NoteInterrupted {
+		r.interrupted = true
+	}
+	return r.emitter.Emit(&within)
+}
+
+// withinLimits makes a metric or annotation anew, as every writer of the format
+// must: texts are cut, and what cannot be is refused.
+func withinLimits(e *metrics.Event) (within metrics.Event, err error) {
+	if e.Kind == metrics.KindMetric {
+		within, err = metrics.NewMetric(e.Step, e.Name, e.Value, e.Metadata)
+	} else {
+		within, err = metrics.OtherNote(e.Text, e.Metadata).Event(e.Step)
+	}
+	within.TSMS, within.Extra = e.TSMS, e.Extra
+	return within, err
 }
 
 // open writes an open of the input, under the slug and with what the command
 // line adds.
 func (r *recorder) open(e *metrics.Event) error {
-	if r.done {
+	if r.done != nil {
 		if err := r.finish(); err != nil {
 			return err
 		}
@@ -161,10 +178,13 @@ func (r *recorder) begin() error {
 	return r.emitter.Emit(&open)
 }
 
-// finish writes the done that was held back, so that it is the last line.
+// finish writes the done that was held back, so that it is the last line, or
+// one of our own.
 func (r *recorder) finish() error {
-	r.done = false
 	e := metrics.NewDone(r.slug)
+	if r.done != nil {
+		e, r.done = *r.done, nil
+	}
 	return r.emitter.Emit(&e)
 }
 
@@ -207,13 +227,13 @@ func (r *recorder) advance(line lineValues) {
 func (r *recorder) end(signal string) metrics.Report {
 	switch {
 	case !r.opened:
-	case signal != "" && !r.done:
+	case signal != "" && r.done == nil:
 		if !r.interrupted {
 			if e, err := metrics.Interrupted(signal, r.step).Event(r.step); err == nil {
 				_ = r.emitter.Emit(&e) // what becomes of it is in the report
 			}
 		}
-	case r.done || r.ownOpen:
+	case r.done != nil || r.ownOpen:
 		_ = r.finish()
 	}
 	return r.emitter.Close()

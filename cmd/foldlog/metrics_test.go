@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/foldlog/foldlog/metrics"
+)
+
+func TestPatternsOfNames(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"loss", "loss", true}, {"loss", "losses", false}, {"*", "", true}, {"*/loss", "train/loss", true},
+		{"*/loss", "train/losses", false}, {"a*b*c", "a--b--c", true}, {"a*b*c", "acb", false}, {"a*a", "a", false}, {"**", "x", true},
+	} {
+		if got := matchStars(tc.pattern, tc.name); got != tc.want {
+			t.Errorf("%q matches %q: %v", tc.pattern, tc.name, got)
+		}
+	}
+}
+
+func TestContentThatIsNoStreamIsNotClaimed(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty":          "",
+		"other lines":    "{\"kind\":\"open\",\"file\":\"x\"}\n{\"a\":1}\n",
+		"wandb":          "{\"_step\":1,\"loss\":0.5,\"_timestamp\":1700000000}\n",
+		"a study header": "{\"record\":\"header\",\"format\":6}\n",
+		"text":           "words\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.jsonl")
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			c, err := examine(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if log, err := (metricsKind{}).Identify(c); log != "" || err != nil {
+				t.Errorf("claimed %q, %v", log, err)
+			}
+		})
+	}
+}
+
+func TestAStreamIsKnownByItsBeginning(t *testing.T) {
+	open := `{"ts_ms":1,"kind":"open","slug":"r","description":"","metadata":{"sources":"` + strings.Repeat("x", 3*startSize) + `"}}` + "\n"
+	for name, text := range map[string]string{
+		"a long open":        open,
+		"a torn open":        open[:40],
+		"an event":           pushedRun,
+		"rubbish, then that": "rubbish\n" + pushedRun,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.log")
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			c, err := examine(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if log, err := (metricsKind{}).Identify(c); log != path || err != nil {
+				t.Errorf("claimed %q, %v", log, err)
+			}
+		})
+	}
+}
+
+// TestAFileCutAtEveryByteShowsWhatIsComplete cuts the last three lines.
+func TestAFileCutAtEveryByteShowsWhatIsComplete(t *testing.T) {
+	lines := strings.SplitAfter(pushedRun+`{"ts_ms":3,"step":2,"kind":"metric","name":"loss","value":0.5,"metadata":{}}
+{"ts_ms":4,"kind":"done","slug":"r"}
+`, "\n")
+	whole := strings.Join(lines, "")
+	path := filepath.Join(t.TempDir(), "r.jsonl")
+	for cut := len(lines[0]); cut <= len(whole); cut++ {
+		if err := os.WriteFile(path, []byte(whole[:cut]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		run := runAt(t, path)
+		events := int64(strings.Count(whole[:cut], "\n"))
+		torn := int64(cut - strings.LastIndexByte(whole[:cut], '\n') - 1)
+		if run.fold.Events != events || run.torn != torn || run.bad != 0 {
+			t.Errorf("cut at %d: %d events of %d, %d torn bytes of %d, %d bad lines", cut, run.fold.Events, events, run.torn, torn, run.bad)
+		}
+		v, err := metricsKind{}.Verify(t.Context(), path, verifyOptions{})
+		if err != nil || len(v.Faults) > 0 || (len(v.Notes) == 1) != (torn > 0) {
+			t.Errorf("cut at %d: %v, %v, %v", cut, err, v.Faults, v.Notes)
+		}
+	}
+}
+
+func runAt(t *testing.T, path string) *foldedRun {
+	t.Helper()
+	run, err := readRun(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func TestParquetHasEveryPoint(t *testing.T) {
+	dir := t.TempDir()
+	path, out := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "r.parquet")
+	text := pushedRun + `{"ts_ms":3,"step":2,"kind":"metric","name":"n","value":9007199254740993,"metadata":{"k":1}}` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := with("", nil, "metrics", "export", path, "--out", out); got.status != 0 {
+		t.Fatal(got.stderr)
+	}
+	rows, err := parquet.ReadFile[pointRow](out)
+	if err != nil || len(rows) != 2 || !math.IsNaN(rows[0].Value) {
+		t.Fatalf("%v, %+v", err, rows)
+	}
+	whole := int64(9007199254740993)
+	want := pointRow{Run: "r", Step: 2, TSMS: 3, Name: "n", Value: 9007199254740992, Integer: &whole, Metadata: `{"k":1}`}
+	if rows[0].Value = 0; rows[0].Integer != nil || rows[0].Metadata != "{}" {
+		t.Errorf("%+v", rows[0])
+	}
+	if diff := cmp.Diff(want, rows[1], cmp.AllowUnexported(metrics.Number{}, pointRow{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPicturesHaveInkWhereTheCurveIs(t *testing.T) {
+	c := &chart{title: "loss", lines: []chartLine{{x: []float64{0, 1}, y: []float64{0, 1}, older: []bool{false, false}, total: 2}}}
+	if !c.scale() {
+		t.Fatal("nothing to draw")
+	}
+	var b bytes.Buffer
+	if err := writePNG(&b, []*chart{c, c}, 200, 150); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&b)
+	if err != nil || img.Bounds().Dx() != 200 || img.Bounds().Dy() != 300 {
+		t.Fatal(err, img.Bounds())
+	}
+	blue := 0
+	for y := range 300 {
+		for x := range 200 {
+			if r, g, b, _ := img.At(x, y).RGBA(); r>>8 < 0x40 && g>>8 > 0x60 && g>>8 < 0xa0 && b>>8 > 0xa0 {
+				blue++
+			}
+		}
+	}
+	if blue < 200 {
+		t.Errorf("%d pixels of the line", blue)
+	}
+}
+
+func TestTicksAreRoundAndInside(t *testing.T) {
+	for _, tc := range []struct {
+		r    axisRange
+		n    int
+		want []float64
+	}{
+		{axisRange{lo: 0, hi: 10}, 5, []float64{0, 2, 4, 6, 8, 10}},
+		{axisRange{lo: 0, hi: 3, whole: true}, 9, []float64{0, 1, 2, 3}},
+		{axisRange{lo: -1, hi: 1}, 2, []float64{-1, 0, 1}},
+		{axisRange{lo: 0.5, hi: 1500, log: true}, 5, []float64{1, 10, 100, 1000}},
+		{axisRange{lo: 2, hi: 3, log: true}, 5, []float64{2, 3}},
+	} {
+		if diff := cmp.Diff(tc.want, tc.r.ticks(tc.n)); diff != "" {
+			t.Errorf("%+v:\n%s", tc.r, diff)
+		}
+	}
+	for _, r := range []axisRange{{lo: -math.MaxFloat64, hi: math.MaxFloat64}, {lo: 5e-324, hi: 1e-323}, {lo: 1e300, hi: 1e300 * (1 + 1e-15)},
+		{lo: 5e-324, hi: math.MaxFloat64, log: true}} {
+		ticks := r.ticks(4)
+		if len(ticks) < 2 || len(ticks) > 12 {
+			t.Errorf("%+v has ticks %v", r, ticks)
+		}
+		for _, v := range append(ticks, r.lo, r.hi) {
+			if s := r.share(v); !(s >= -1e-9 && s <= 1+1e-9) {
+				t.Errorf("%+v: %v lies at %v", r, v, s)
+			}
+		}
+	}
+}
+
+func TestGPUsAreRead(t *testing.T) {
+	got := parseGPUs([]byte("0, 37, 1024, 45, 71.50\n1, 0, [N/A], 30, [Not Supported]\nbroken\n"))
+	var text strings.Builder
+	for _, v := range got {
+		fmt.Fprintf(&text, "%s %s %s\n", v.name, v.value, v.metadata)
+	}
+	want := `system/gpu_percent 37.0 {"gpu":"0"}
+system/gpu_memory_mib 1024.0 {"gpu":"0"}
+system/gpu_celsius 45.0 {"gpu":"0"}
+system/gpu_watts 71.5 {"gpu":"0"}
+system/gpu_percent 0.0 {"gpu":"1"}
+system/gpu_celsius 30.0 {"gpu":"1"}
+`
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Error(diff)
+	}
+	if got := parseGPUs([]byte("NVIDIA-SMI has failed\"")); got != nil {
+		t.Errorf("%v", got)
+	}
+}
+
+// millionPoints writes a stream of a million points in ten metrics.
+func millionPoints(tb testing.TB) string {
+	tb.Helper()
+	var b bytes.Buffer
+	b.WriteString(`{"ts_ms":1,"kind":"open","slug":"big","description":"","metadata":{}}` + "\n")
+	for i := range 1_000_000 {
+		e := metrics.Event{Kind: metrics.KindMetric, TSMS: 1790189597015 + int64(i), Step: int64(i / 10), Name: fmt.Sprintf("train/m%d", i%10),
+			Value: metrics.Float(math.Exp(-float64(i) / 3e5)), Metadata: `{"split":"train","stage":"easy"}`}
+		b.Write(e.Append(nil))
+	}
+	path := filepath.Join(tb.TempDir(), "big.jsonl")
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+func BenchmarkShowOfAMillionPoints(b *testing.B) {
+	path := millionPoints(b)
+	for b.Loop() {
+		if got := with("", nil, "metrics", "show", path); got.status != 0 {
+			b.Fatal(got.stderr)
+		}
+	}
+}
+
+func BenchmarkExportOfAMillionPoints(b *testing.B) {
+	path := millionPoints(b)
+	a := &app{Env: nil}
+	for name, write := range map[string]func(io.Writer, pointSource) error{"csv": exportPointsCSV, "parquet": exportPointsParquet} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				err := write(io.Discard, func(emit func(*pointRow) error) error {
+					return a.eachPoint(b.Context(), []string{path}, pointFilter{name: nameFilter(nil)}, emit)
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
