@@ -182,20 +182,7 @@ func (c csvColumns) titles(metrics []string) []string {
 
 func (c csvColumns) row(snap *study.Snapshot, t *study.Trial, objectives int) []string {
 	row := []string{strconv.FormatUint(t.Number, 10), strconv.FormatUint(uint64(t.ID), 10), stateName(t.State)}
-	for i := range objectives {
-		cell := ""
-		if i < len(t.Values) {
-			cell = number(t.Values[i]).String()
-		}
-		row = append(row, cell)
-	}
-	for _, name := range c.params {
-		cell := ""
-		if p, ok := t.Param(name); ok {
-			cell = p.Text()
-		}
-		row = append(row, cell)
-	}
+	row = append(row, cells(t, objectives, c.params)...)
 	for _, key := range c.attrs {
 		attr, _ := t.Attr(key)
 		row = append(row, serde.Text(attr.Value))

@@ -147,20 +147,7 @@ func (a *app) newTrialTable(st *study.Study) *trialTable {
 
 func (t *trialTable) add(a *app, trial *study.Trial) {
 	row := []string{strconv.FormatUint(trial.Number, 10), stateName(trial.State)}
-	for i := range t.objectives {
-		cell := ""
-		if i < len(trial.Values) {
-			cell = number(trial.Values[i]).String()
-		}
-		row = append(row, cell)
-	}
-	for _, name := range t.params {
-		cell := ""
-		if p, ok := trial.Param(name); ok {
-			cell = p.Text()
-		}
-		row = append(row, cell)
-	}
+	row = append(row, cells(trial, t.objectives, t.params)...)
 	t.Row(append(row, span(trial, a.Time()), trialNote(trial))...)
 }
 

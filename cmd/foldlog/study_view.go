@@ -349,6 +349,20 @@ func (p paramSpace) String() string {
 	return s
 }
 
+// cells are a trial's values and parameters in a row, "" where it has none.
+func cells(t *study.Trial, objectives int, params []string) []string {
+	row := make([]string, objectives+len(params))
+	for i := range min(objectives, len(t.Values)) {
+		row[i] = number(t.Values[i]).String()
+	}
+	for i, name := range params {
+		if p, ok := t.Param(name); ok {
+			row[objectives+i] = p.Text()
+		}
+	}
+	return row
+}
+
 // results spells values with the names of their objectives: "loss 0.42, reward
 // 0.58".
 func results(st *study.Study, values []float64) string {
