@@ -25,8 +25,7 @@ func (a *attempt) keepLate(outcome study.Outcome, why error) error {
 		text = fmt.Sprintf("%v; the result is: %s", why, line)
 		err = fmt.Errorf("keep late result: %w", err)
 	}
-	a.event(Event{Kind: Late, Trial: a.t.ID, Number: a.t.Number, Attempt: a.t.Attempt, State: outcome.State.String(),
-		Worker: a.fence.Worker, Epoch: a.fence.Epoch, Text: text})
+	a.happened(Event{Kind: Late, State: outcome.State.String(), Text: text})
 	return err
 }
 

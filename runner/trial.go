@@ -34,10 +34,10 @@ type attempt struct {
 // trial runs the command of a trial and finishes the trial. The error is for
 // what keeps the worker from going on.
 func (w *worker) trial(ctx context.Context, t *study.Trial, fence study.Fence) error {
-	w.event(Event{Kind: Started, Trial: t.ID, Number: t.Number, Attempt: t.Attempt, Worker: fence.Worker, Epoch: fence.Epoch})
 	running, kill := context.WithCancel(ctx)
 	defer kill()
 	a := &attempt{worker: w, t: t, fence: fence, objs: newObjectives(w.Metrics), kill: kill}
+	a.happened(Event{Kind: Started})
 	var helpers sync.WaitGroup
 	done := make(chan struct{})
 	helpers.Go(func() { a.renew(done) })
@@ -49,6 +49,13 @@ func (w *worker) trial(ctx context.Context, t *study.Trial, fence study.Fence) e
 		return a.giveBack()
 	}
 	return a.finish(ctx, a.outcome(runErr))
+}
+
+// happened tells of something that happened to this trial.
+func (a *attempt) happened(e Event) {
+	e.Trial, e.Number, e.Attempt = a.t.ID, a.t.Number, a.t.Attempt
+	e.Worker, e.Epoch = a.fence.Worker, a.fence.Epoch
+	a.event(e)
 }
 
 // runCommand runs the command to its end, or until ctx ends.
@@ -165,7 +172,7 @@ func (a *attempt) noted(err error) bool {
 		a.kill()
 		return false
 	}
-	a.event(Event{Kind: Trouble, Trial: a.t.ID, Number: a.t.Number, Text: err.Error()})
+	a.happened(Event{Kind: Trouble, Text: err.Error()})
 	return true
 }
 
@@ -203,15 +210,14 @@ func (a *attempt) finish(ctx context.Context, outcome study.Outcome) error {
 		err := a.end(outcome)
 		switch {
 		case err == nil:
-			a.event(Event{Kind: Finished, Trial: a.t.ID, Number: a.t.Number, Attempt: a.t.Attempt,
-				State: outcome.State.String(), Worker: a.fence.Worker, Epoch: a.fence.Epoch, Text: outcome.Error})
+			a.happened(Event{Kind: Finished, State: outcome.State.String(), Text: outcome.Error})
 			return nil
 		case errors.Is(err, study.ErrFenced):
 			return a.keepLate(outcome, err)
 		case ctx.Err() != nil || hopeless(err) || time.Now().After(deadline):
 			return errors.Join(err, a.keepLate(outcome, err))
 		}
-		a.event(Event{Kind: Trouble, Trial: a.t.ID, Number: a.t.Number, Text: err.Error()})
+		a.happened(Event{Kind: Trouble, Text: err.Error()})
 		wait(ctx, nil, pause)
 	}
 }
@@ -260,6 +266,6 @@ func (a *attempt) giveBack() error {
 	if err != nil {
 		return fmt.Errorf("give back: %w", err)
 	}
-	a.event(Event{Kind: GivenBack, Trial: a.t.ID, Number: a.t.Number, Attempt: a.t.Attempt, Worker: a.fence.Worker, Epoch: a.fence.Epoch})
+	a.happened(Event{Kind: GivenBack})
 	return nil
 }
