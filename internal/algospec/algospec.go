@@ -66,6 +66,12 @@ func (o *Options) Fail(format string, args ...any) {
 // Has tells whether an option was given, without taking it.
 func (o *Options) Has(name string) bool { return slices.Contains(o.names, name) }
 
+// Text takes a text; it is empty if not given.
+func (o *Options) Text(name string) string {
+	text, _ := o.take(name)
+	return text
+}
+
 // Int takes an integer from low to high; it is 0 if not given.
 func (o *Options) Int(name string, low, high int) int {
 	text, ok := o.take(name)
@@ -73,6 +79,19 @@ func (o *Options) Int(name string, low, high int) int {
 		return 0
 	}
 	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		o.Fail("%s=%.40s: must be an integer from %d to %d", name, text, low, high)
+	}
+	return n
+}
+
+// Uint takes an integer from low to high; it is 0 if not given.
+func (o *Options) Uint(name string, low, high uint64) uint64 {
+	text, ok := o.take(name)
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n < low || n > high {
 		o.Fail("%s=%.40s: must be an integer from %d to %d", name, text, low, high)
 	}
