@@ -209,6 +209,9 @@ var jsonStructs = map[string]any{
 	"Pending": pendingView{}, "Exported study": exportedStudy{}, "Run": runSummary{}, "Trial": trialView{},
 	"Asked trial": askedTrial{}, "Enqueued trial": enqueuedTrial{}, "Curved trial": curvedTrial{}, "Report": reportView{},
 	"Shown trial": shownTrial{}, "Retried trial": retriedTrial{},
+	"Metrics run": runView{}, "Segment": segmentView{}, "Change": changeView{}, "Checkpoint": checkpointView{}, "Failure": failureView{},
+	"Stats": statsView{}, "Curve": curveView{}, "Series": seriesView{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
+	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},
 }
 
 // jsonKeys are the keys that a struct has in JSON besides those of the structs
