@@ -26,8 +26,13 @@ import (
 	"github.com/foldlog/foldlog/study"
 )
 
-// MaxBytes bounds a space file.
-const MaxBytes = 1 << 20
+const (
+	// MaxBytes bounds a space file, some hundred parameters: the time that the
+	// parser takes for a hostile text grows with the square of its length.
+	MaxBytes = 32 << 10
+	// maxDepth bounds its nesting.
+	maxDepth = 64
+)
 
 // Error says where a space file is wrong.
 type Error struct {
@@ -59,15 +64,18 @@ func Load(path string) (*study.Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > MaxBytes {
-		return nil, &Error{File: path, Err: fmt.Errorf("longer than %d bytes", MaxBytes)}
-	}
 	return Parse(path, b)
 }
 
 // Parse reads a space from a text; file is for messages. Every error is an
 // [*Error].
 func Parse(file string, text []byte) (*study.Space, error) {
+	if len(text) > MaxBytes {
+		return nil, &Error{File: file, Err: fmt.Errorf("longer than %d bytes", MaxBytes)}
+	}
+	if line := tooDeep(text); line > 0 {
+		return nil, &Error{File: file, Line: line, Err: errors.New("nested too deep")}
+	}
 	doc, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return nil, syntaxError(file, err)
@@ -80,6 +88,37 @@ func Parse(file string, text []byte) (*study.Space, error) {
 		return nil, &Error{File: file, Err: errors.New("no parameters")}
 	}
 	return r.space(doc.Docs[0].Body)
+}
+
+// tooDeep returns the line where a text nests too deep, 0 if none does. It looks
+// before the parser does, whose memory grows with the square of the depth, and
+// counts every bracket, also one in a text.
+func tooDeep(text []byte) int {
+	depth, line := 0, 1
+	marks, indent, blank := 0, 0, true // of this line: "- ", "? " and spaces before its text
+	for _, c := range text {
+		switch c {
+		case '\n':
+			line, marks, indent, blank = line+1, 0, 0, true
+			continue
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(depth-1, 0)
+		}
+		switch {
+		case blank && (c == '-' || c == '?' || c == ':'):
+			marks++
+		case blank && (c == ' ' || c == '\t'):
+			indent++
+		default:
+			blank = false
+		}
+		if depth > maxDepth || marks > maxDepth || indent > 8*maxDepth {
+			return line
+		}
+	}
+	return 0
 }
 
 // syntaxError keeps the parser's first line, which has the place in brackets.

@@ -125,6 +125,22 @@ func TestHugeFileIsRefused(t *testing.T) {
 	}
 }
 
+func TestDeepNestingCostsNothing(t *testing.T) {
+	for name, text := range map[string]string{
+		"brackets": strings.Repeat("[", 30_000), "braces": strings.Repeat("{a: ", 7_000), "dashes": strings.Repeat("- ", 15_000),
+		"questions": strings.Repeat("? ", 15_000), "indentation": "a:\n" + strings.Repeat(" ", 30_000) + "b: 1",
+		"a bracket on every line": "x:\n" + strings.Repeat(" [\n", 1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("deep.yaml", []byte(text))
+			var e *Error
+			if !errors.As(err, &e) || e.Line == 0 || !strings.Contains(e.Error(), "nested too deep") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"x: {type: bool}", "x: {type: categorical, choices: [a, {b: 1}]}", "- a", "x: &a [*a]", "? {}\n: 1"} {
 		f.Add([]byte(s))
