@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/pruner"
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
@@ -51,6 +52,7 @@ type prepared struct {
 	Config
 	command    command
 	sampler    sampler.Sampler
+	pruner     pruner.Pruner
 	name       string
 	directions []study.Direction
 }
@@ -74,6 +76,9 @@ func (c Config) prepare(snap *study.Snapshot) (*prepared, error) {
 		p.Metrics = st.Config.MetricNames
 	}
 	if p.sampler, err = sampler.Of(st); err != nil {
+		return nil, err
+	}
+	if p.pruner, err = pruner.Of(st); err != nil {
 		return nil, err
 	}
 	if p.Grace == 0 {

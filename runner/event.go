@@ -52,6 +52,7 @@ type Event struct {
 type Report struct {
 	Complete  int `json:"complete"`
 	Failed    int `json:"failed"`
+	Pruned    int `json:"pruned"`
 	GivenBack int `json:"given_back"`
 	Stale     int `json:"stale"`   // trials of others that were failed
 	Retried   int `json:"retried"` // replacements created
@@ -62,6 +63,8 @@ func (r *Report) count(e *Event) {
 	switch {
 	case e.Kind == Finished && e.State == study.Complete.String():
 		r.Complete++
+	case e.Kind == Finished && e.State == study.Pruned.String():
+		r.Pruned++
 	case e.Kind == Finished:
 		r.Failed++
 	case e.Kind == GivenBack:
@@ -79,6 +82,7 @@ func (r *Report) count(e *Event) {
 func (r *Report) Add(o Report) {
 	r.Complete += o.Complete
 	r.Failed += o.Failed
+	r.Pruned += o.Pruned
 	r.GivenBack += o.GivenBack
 	r.Stale += o.Stale
 	r.Retried += o.Retried

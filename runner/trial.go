@@ -26,6 +26,8 @@ type attempt struct {
 	tail  tail
 	// lost is why the trial was taken away, once it was.
 	lost error
+	// pruned tells that the pruner stopped the command.
+	pruned bool
 	// kill stops the command.
 	kill context.CancelFunc
 	mu   sync.Mutex
@@ -45,7 +47,7 @@ func (w *worker) trial(ctx context.Context, t *study.Trial, fence study.Fence) e
 	runErr := a.runCommand(running)
 	close(done)
 	helpers.Wait()
-	if ctx.Err() != nil && runErr != nil && a.lostTo() == nil {
+	if ctx.Err() != nil && runErr != nil && a.lostTo() == nil && !a.wasPruned() {
 		return a.giveBack()
 	}
 	return a.finish(ctx, a.outcome(runErr))
@@ -139,6 +141,7 @@ func (a *attempt) publish(done <-chan struct{}) {
 				wait(context.Background(), done, time.Second)
 				break
 			}
+			a.prune()
 		}
 	}
 }
@@ -184,6 +187,9 @@ func (a *attempt) lostTo() error {
 
 // outcome is how the trial ended.
 func (a *attempt) outcome(runErr error) study.Outcome {
+	if a.wasPruned() {
+		return study.PrunedEarly()
+	}
 	if runErr == nil {
 		values, err := a.objs.result()
 		if err == nil {

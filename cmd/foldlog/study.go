@@ -37,6 +37,7 @@ func (a *app) studyCmd() *cobra.Command {
 		a.studyAskCmd(),
 		a.studyTellCmd(),
 		a.studyReportCmd(),
+		a.studyShouldPruneCmd(),
 		a.studyRenewCmd(),
 		a.studyAttrCmd(),
 		a.studyEnqueueCmd(),

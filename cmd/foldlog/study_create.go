@@ -18,6 +18,8 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/pruner"
+	"github.com/foldlog/foldlog/study/sampler"
 	"github.com/foldlog/foldlog/study/space"
 )
 
@@ -26,6 +28,7 @@ type createOptions struct {
 	name, unit, space   string
 	directions, metrics []string
 	seed                uint64
+	search              searchOptions
 	open, asJSON        bool
 }
 
@@ -57,6 +60,7 @@ JSON, declares the parameters that trials get:
 	f.StringArrayVar(&o.metrics, "metric", nil, "the `NAME` of an objective; again for each further one")
 	f.StringVar(&o.space, "space", "", "the `FILE` that declares the parameters")
 	f.Uint64Var(&o.seed, "seed", 0, "the `N` that parameters are drawn from (default: drawn at random)")
+	o.search.flags(c)
 	f.StringVar(&o.unit, "unit", "Steps", "the `NAME` of what the steps of reports count")
 	f.BoolVar(&o.open, "open", false, "use the study if there is one of that name")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object")
@@ -66,12 +70,15 @@ JSON, declares the parameters that trials get:
 		if err != nil {
 			return err
 		}
-		st, snap, created, err := a.createStudy(c.Context(), args[0], config, o.open)
+		if err := o.search.check(config); err != nil {
+			return err
+		}
+		st, snap, created, err := a.createStudy(c.Context(), args[0], config, o.search, o.open)
 		if err != nil {
 			return failed("study create", args[0], err)
 		}
 		if !created {
-			a.noteDifferences(c, st, config)
+			a.noteDifferences(c, st, config, o.search)
 		}
 		return a.printCreated(args[0], summarizeStudy(snap, st), objectives(st), created, o.asJSON)
 	}
@@ -138,7 +145,7 @@ func capitalized(s string) string {
 
 // createStudy looks before it writes, so that nothing is changed where there is
 // a study of that name, and nothing is made for one that cannot be.
-func (a *app) createStudy(ctx context.Context, path string, c study.Config, open bool) (st *study.Study, snap *study.Snapshot, created bool, err error) {
+func (a *app) createStudy(ctx context.Context, path string, c study.Config, search searchOptions, open bool) (st *study.Study, snap *study.Snapshot, created bool, err error) {
 	if _, _, err := study.OpenOrCreate(ctx, study.NewMemory(nil), c); err != nil {
 		return nil, nil, false, err
 	}
@@ -146,7 +153,7 @@ func (a *app) createStudy(ctx context.Context, path string, c study.Config, open
 		return nil, nil, false, err
 	}
 	if snap == nil {
-		if snap, created, err = a.openOrCreate(ctx, path, c); err != nil {
+		if snap, created, err = a.openOrCreate(ctx, path, c, search); err != nil {
 			return nil, nil, false, err
 		}
 	}
@@ -174,7 +181,7 @@ func (a *app) existing(path, name string) (*study.Snapshot, error) {
 	return nil, nil
 }
 
-func (a *app) openOrCreate(ctx context.Context, path string, c study.Config) (snap *study.Snapshot, created bool, err error) {
+func (a *app) openOrCreate(ctx context.Context, path string, c study.Config, search searchOptions) (snap *study.Snapshot, created bool, err error) {
 	j, err := study.CreateJournal(ctx, path, a.writerOptions(nil))
 	if errors.Is(err, journal.ErrExist) {
 		j, err = study.OpenJournal(ctx, path, a.writerOptions(nil))
@@ -188,14 +195,14 @@ func (a *app) openOrCreate(ctx context.Context, path string, c study.Config) (sn
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	if _, created, err = study.OpenOrCreate(ctx, j, c); err != nil {
+	if created, err = search.openOrCreate(ctx, j, c); err != nil {
 		return nil, false, err
 	}
 	return j.Snapshot(), created, nil
 }
 
 // noteDifferences says where a study that was opened is not what was asked for.
-func (a *app) noteDifferences(c *cobra.Command, st *study.Study, asked study.Config) {
+func (a *app) noteDifferences(c *cobra.Command, st *study.Study, asked study.Config, search searchOptions) {
 	var differ []string
 	check := func(same bool, flag string) {
 		if !same && c.Flags().Changed(flag) {
@@ -208,6 +215,8 @@ func (a *app) noteDifferences(c *cobra.Command, st *study.Study, asked study.Con
 	check(have.Seed != nil && *have.Seed == *asked.Seed, "seed")
 	check(have.ResourceUnit == asked.ResourceUnit, "unit")
 	check(sameSpace(have.Space, asked.Space), "space")
+	check(search.sampler == storedText(st, sampler.Attribute, sampler.Default), "sampler")
+	check(search.pruner == storedText(st, pruner.Attribute, pruner.Default), "pruner")
 	if len(differ) > 0 {
 		a.Notef("study %q is not as asked for: %s", have.Name, strings.Join(differ, ", "))
 	}

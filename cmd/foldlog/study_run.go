@@ -38,7 +38,7 @@ func (a *app) studyRunCmd() *cobra.Command {
 		Use:   "run PATH --trials N [--workers K] [--retries N] [--space FILE] -- COMMAND...",
 		Short: "Run the trials of a study as commands, in parallel",
 		Long: `Run the trials of a study as commands, in K worker processes. Each takes the
-next trial, draws its parameters, runs COMMAND with {name} replaced by the
+next trial, gets its parameters from the study's sampler, runs COMMAND with {name} replaced by the
 parameter of that name ({{ and }} are braces), and finishes the trial.
 FOLDLOG_PARAMS has all parameters as JSON; FOLDLOG_STUDY, FOLDLOG_TRIAL,
 FOLDLOG_ATTEMPT and FOLDLOG_JOURNAL say which trial it is.
@@ -286,6 +286,9 @@ func (a *app) printRun(snap *study.Snapshot, config runner.Config, report runner
 		{"this run", fmt.Sprintf("%d complete, %d failed, %d given back, %d retried, in %s",
 			report.Complete, report.Failed, report.GivenBack, report.Retried, cli.Duration(took))},
 		{"all trials", s.States.String()},
+	}
+	if report.Pruned > 0 {
+		pairs = append(pairs, [2]string{"pruned", strconv.Itoa(report.Pruned)})
 	}
 	if report.Stale > 0 {
 		pairs = append(pairs, [2]string{"failed as stale", strconv.Itoa(report.Stale)})
