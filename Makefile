@@ -16,12 +16,14 @@ FUZZTIME   ?= 10s
 SOAK       ?= 10m
 BENCH      ?= .
 BENCHCOUNT ?= 1
+PYTHON     ?= /usr/bin/python3
+SEEDS      ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit race fmt vet tags lint cross bench benchstat fuzz soak clean
+.PHONY: help build demo test unit race fmt vet tags lint cross bench bench-search benchstat fuzz soak clean
 
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build ./foldlog
 	go build -trimpath -ldflags '$(LDFLAGS)' -o foldlog ./cmd/foldlog
@@ -61,6 +63,9 @@ cross: ## Build and vet for the other platforms
 
 bench: ## Run the benchmarks: BENCH=regexp, BENCHCOUNT=n, PKG=./journal
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 2h $(PKG)
+
+bench-search: ## Compare the samplers with Optuna's: PYTHON=interpreter, SEEDS=n
+	nice go run ./internal/benchsearch -python '$(PYTHON)' -seeds $(SEEDS)
 
 benchstat: ## Compare two saved outputs of make bench: OLD=file NEW=file
 	go run $(BENCHSTAT) $(OLD) $(NEW)
