@@ -43,8 +43,8 @@ class Ends(Case):
             """
             with foldlog.open("r", to=to) as run:
                 run.metric(3, "v", 1)
-                print("ready", flush=True)
                 try:
+                    print("ready", flush=True)
                     time.sleep(60)
                 except foldlog.Interrupted:
                     run.checkpoint(3, "/c/3", 0.1)
