@@ -143,9 +143,10 @@ func (p Hyperband) shares(h *History) []uint64 {
 	if end == 0 {
 		return nil
 	}
+	end = min(end, maxSteps) // so that shares can be added up
 	factor := uint64(p.reduction())
 	n := 1
-	for at := max(p.Min, 1); at <= end/factor; at *= factor {
+	for at := min(max(p.Min, 1), maxSteps); at <= end/factor; at *= factor {
 		n++
 	}
 	shares := make([]uint64, n)

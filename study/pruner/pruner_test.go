@@ -182,6 +182,14 @@ func TestHyperbandHasSeveralBrackets(t *testing.T) {
 	if diff := cmp.Diff([]uint64{27, 12, 6, 4}, shares); diff != "" {
 		t.Errorf("shares:\n%s", diff)
 	}
+	for _, end := range []uint64{1, 1 << 53, math.MaxUint64} {
+		for n := range uint64(50) {
+			p := Hyperband{Max: end, Reduction: 2}
+			if shares := p.shares(h); bracket(h.Seed, n, shares) < 0 {
+				t.Errorf("up to step %d: trial %d has no bracket", end, n)
+			}
+		}
+	}
 	counts := make([]int, len(shares))
 	for n := range uint64(490) {
 		counts[bracket(h.Seed, n, shares)]++
