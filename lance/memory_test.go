@@ -38,7 +38,7 @@ func heapPeak(run func()) uint64 {
 func TestCompactionIsStreamed(t *testing.T) {
 	rows, step := 600, 20
 	if testing.Short() {
-		rows = 300
+		rows = 200
 	}
 	const blob, budget = 1_500_000, 256 << 20
 	_, s := localTable(t)
