@@ -188,7 +188,7 @@ func (a *app) record(ctx context.Context, rec *recorder, flags recordFlags) erro
 		}
 	}
 	lines.Close()
-	if rec.ownOpen {
+	if rec.done == nil {
 		awaitSignal(ctx)
 	}
 	stopSystem()

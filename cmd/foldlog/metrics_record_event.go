@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -43,22 +44,13 @@ func (v *valueReading) read(values []metrics.Value) (lineValues, error) {
 				return out, fmt.Errorf("%s %s is no step", v.step, value.Number)
 			}
 			out.step, out.hasStep = step, true
-		case contains(v.tags, value.Name):
+		case slices.Contains(v.tags, value.Name):
 			out.metadata = out.metadata.Merge(metrics.Meta(value.Name, tagText(value)))
 		case value.IsNumber && (len(v.skip) == 0 || !skip(value.Name)):
 			out.metrics = append(out.metrics, value)
 		}
 	}
 	return out, nil
-}
-
-func contains(list []string, text string) bool {
-	for _, have := range list {
-		if have == text {
-			return true
-		}
-	}
-	return false
 }
 
 func tagText(v metrics.Value) string {
