@@ -208,7 +208,7 @@ var jsonStructs = map[string]any{
 	"Created study": createdStudy{}, "Attributes": attrsView{}, "Shown journal": shownJournal{}, "Shown study": shownStudy{},
 	"Pending": pendingView{}, "Exported study": exportedStudy{}, "Run": runSummary{}, "Trial": trialView{},
 	"Asked trial": askedTrial{}, "Enqueued trial": enqueuedTrial{}, "Curved trial": curvedTrial{}, "Report": reportView{},
-	"Shown trial": shownTrial{}, "Retried trial": retriedTrial{},
+	"Shown trial": shownTrial{}, "Retried trial": retriedTrial{}, "Should-prune": pruneVerdict{},
 	"Metrics run": runView{}, "Segment": segmentView{}, "Change": changeView{}, "Checkpoint": checkpointView{}, "Failure": failureView{},
 	"Stats": statsView{}, "Curve": curveView{}, "Series": seriesView{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
 	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},
