@@ -24,7 +24,7 @@ type Column struct {
 
 // Table lays rows out in aligned columns for people. Widths are those a
 // terminal shows, so that wide characters and emoji stay aligned, and every
-// cell is made safe for a terminal (see Safe). The zero value has no columns
+// heading and cell is made safe for a terminal (see Safe). The zero value has no columns
 // and prints nothing. A table holds all of its rows until it is written.
 type Table struct {
 	Columns []Column
@@ -51,9 +51,10 @@ func (t *Table) Len() int { return len(t.rows) }
 // Write prints the headings and the rows, two spaces apart, without spaces at
 // the ends of lines.
 func (t *Table) Write(w io.Writer) error {
-	widths := t.widths()
+	titles := t.titles()
+	widths := t.widths(titles)
 	return Buffered(w, func(w io.Writer) error {
-		if err := t.writeHeadings(w, widths); err != nil {
+		if err := t.writeHeadings(w, titles, widths); err != nil {
 			return err
 		}
 		for _, row := range t.rows {
@@ -65,11 +66,15 @@ func (t *Table) Write(w io.Writer) error {
 	})
 }
 
-func (t *Table) writeHeadings(w io.Writer, widths []int) error {
+func (t *Table) titles() []string {
 	titles := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		titles[i] = c.Title
+		titles[i] = Safe(c.Title)
 	}
+	return titles
+}
+
+func (t *Table) writeHeadings(w io.Writer, titles []string, widths []int) error {
 	line := t.line(titles, widths)
 	if line == "" {
 		return nil
@@ -81,10 +86,10 @@ func (t *Table) writeHeadings(w io.Writer, widths []int) error {
 	return err
 }
 
-func (t *Table) widths() []int {
+func (t *Table) widths(titles []string) []int {
 	widths := make([]int, len(t.Columns))
-	for i, c := range t.Columns {
-		widths[i] = runewidth.StringWidth(c.Title)
+	for i, title := range titles {
+		widths[i] = runewidth.StringWidth(title)
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], runewidth.StringWidth(row[i]))
 		}

@@ -70,6 +70,21 @@ func TestTable(t *testing.T) {
 	}
 }
 
+func TestTableHeadingsAreMadeSafe(t *testing.T) {
+	table := NewTable(Column{Title: "lo\x1b[31mss\n", Align: Right}, Column{Title: "B"})
+	table.Row("1", "2")
+	want := "" +
+		"lo\\x1b[31mss\\n  B\n" +
+		"             1  2\n"
+	var out bytes.Buffer
+	if err := table.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
 func TestTableStylesOnlyItsHeadings(t *testing.T) {
 	table := NewTable(Column{Title: "A"})
 	table.Bold = true
