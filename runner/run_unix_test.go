@@ -376,3 +376,56 @@ func TestCheckRefusesWhatCannotWork(t *testing.T) {
 		})
 	}
 }
+
+func TestCommandIsDoneThoughAChildKeepsItsOutput(t *testing.T) {
+	path, j := newStudy(t)
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	s := supervisor(t, path, 1, `echo "{\"loss\":1}"; sleep 60 & echo $! > `+pidFile)
+	s.Config.Trials = 1
+	if _, err := s.Run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if tr := trials(t, j)[0]; tr.State != study.Complete {
+		t.Errorf("trial is %v: %q", tr.State, tr.Error)
+	}
+	if pid := readPID(t, pidFile); !gone(pid) {
+		t.Errorf("process %d was left running", pid)
+	}
+}
+
+func TestOutputOfAChildThatEndsAfterTheCommandIsRead(t *testing.T) {
+	path, j := newStudy(t)
+	s := supervisor(t, path, 1, `{ sleep 0.3; echo "{\"loss\":2}"; } & echo "{\"loss\":1}"`)
+	s.Config.Trials = 1
+	if _, err := s.Run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if tr := trials(t, j)[0]; !slices.Equal(tr.Values, []float64{2}) {
+		t.Errorf("trial is %v with %v, want 2", tr.State, tr.Values)
+	}
+}
+
+// readPID reads the number of a process that a command wrote down.
+func readPID(t *testing.T, path string) (pid int) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(string(b), &pid); err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// gone tells whether a process that was killed is gone, but for what remains of
+// one that nobody waits for.
+func gone(pid int) bool {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || err == nil
+		}
+	}
+	return false
+}

@@ -69,21 +69,53 @@ func (a *attempt) runCommand(ctx context.Context) error {
 	// The kernel ends the child when the thread that started it does.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	out := metrics.NewMixed(0, a.objs.take)
+	defer context.AfterFunc(ctx, a.objs.close)()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	detach(cmd)
 	cmd.Dir, cmd.Env = a.Dir, append(os.Environ(), a.environment()...)
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&a.tail, out), &a.tail
+	var asked time.Time // to end
 	cmd.Cancel = func() error {
-		a.objs.close()
+		asked = time.Now()
 		return interrupt(cmd.Process)
 	}
 	cmd.WaitDelay = stopPatience
-	err = cmd.Run()
-	if cmd.Process != nil {
-		kill(cmd.Process) // whatever it left running
+	return a.runReading(cmd, func() time.Time {
+		if asked.IsZero() {
+			return time.Now().Add(outputPatience)
+		}
+		return asked.Add(stopPatience)
+	})
+}
+
+// runReading runs a command and reads what it prints, after its end until the
+// time that until gives. Then what it left running is killed; whether that kept
+// the output open says nothing about the command.
+func (a *attempt) runReading(cmd *exec.Cmd, until func() time.Time) error {
+	lines := metrics.NewMixed(0, a.objs.take)
+	stdout, err := newOutput(io.MultiWriter(&a.tail, lines))
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, out.Close())
+	stderr, err := newOutput(&a.tail)
+	if err != nil {
+		stdout.w.Close()
+		stdout.finish(time.Now())
+		return err
+	}
+	cmd.Stdout, cmd.Stderr = stdout.w, stderr.w
+	err = cmd.Start()
+	stdout.w.Close()
+	stderr.w.Close()
+	if err == nil {
+		err = cmd.Wait()
+	}
+	end := until()
+	stdout.finish(end)
+	stderr.finish(end)
+	if cmd.Process != nil {
+		kill(cmd.Process)
+	}
+	return errors.Join(err, lines.Close())
 }
 
 // texts are the parameters as placeholders show them.
