@@ -429,3 +429,31 @@ func gone(pid int) bool {
 	}
 	return false
 }
+
+func TestRunOfAShortGraceLeavesTheTrialsOfALongOneAlone(t *testing.T) {
+	path, j := newStudy(t)
+	c := Config{Command: shell(`echo "{\"loss\":1}"; sleep 1.5`), Trials: 1, Journal: path, Grace: time.Minute}
+	impatient := c
+	impatient.Grace = MinGrace
+	other, err := study.OpenJournal(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var wg sync.WaitGroup
+	tell := func(e Event) {
+		if e.Kind != Started {
+			return
+		}
+		wg.Go(func() {
+			if report, err := Work(t.Context(), nil, other, impatient, nil); err != nil || report.Stale > 0 {
+				t.Errorf("the impatient run: %+v, %v", report, err)
+			}
+		})
+	}
+	report, err := Work(t.Context(), nil, j, c, tell)
+	wg.Wait()
+	if err != nil || report.Complete != 1 {
+		t.Errorf("report %+v, error %v; want 1 complete", report, err)
+	}
+}

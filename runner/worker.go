@@ -251,6 +251,10 @@ func (w *worker) claimIn(tx *study.Tx) (study.Fence, error) {
 	fence, err := tx.LifecycleClaim(t.ID, study.Claim{
 		From: t.State, Worker: w.st.Worker(), HeartbeatMillis: nowMillis(), Params: params,
 	})
+	if err == nil && t.Lease() != w.Grace {
+		// Other runs may have a shorter grace than our heartbeats are made for.
+		err = tx.SetLease(fence, w.Grace)
+	}
 	if err != nil || !isGivenBack(t) {
 		return fence, err
 	}
