@@ -207,8 +207,14 @@ func (a *attempt) noted(err error) bool {
 		a.kill()
 		return false
 	}
-	a.happened(Event{Kind: Trouble, Text: err.Error()})
+	a.trouble(err)
 	return true
+}
+
+// trouble tells of an error of a write that is tried again.
+func (a *attempt) trouble(err error) {
+	a.stumbled.Store(true)
+	a.happened(Event{Kind: Trouble, Text: err.Error()})
 }
 
 func (a *attempt) lostTo() error {
@@ -236,15 +242,11 @@ func (a *attempt) outcome(runErr error) study.Outcome {
 	return study.FailedWith(reason)
 }
 
-// finishPatience bounds how long a result that the journal does not take is
-// tried again before it is kept beside it.
-const finishPatience = 10 * time.Minute
-
 // finish writes the last reports and the end of the trial. A result is never
 // dropped: what the journal does not take is kept beside it.
 func (a *attempt) finish(ctx context.Context, outcome study.Outcome) error {
-	deadline := time.Now().Add(finishPatience)
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+	var patience patience
+	for {
 		err := a.end(outcome)
 		switch {
 		case err == nil:
@@ -252,11 +254,11 @@ func (a *attempt) finish(ctx context.Context, outcome study.Outcome) error {
 			return nil
 		case errors.Is(err, study.ErrFenced):
 			return a.keepLate(outcome, err)
-		case ctx.Err() != nil || hopeless(err) || time.Now().After(deadline):
+		case ctx.Err() != nil || hopeless(err) || patience.over():
 			return errors.Join(err, a.keepLate(outcome, err))
 		}
-		a.happened(Event{Kind: Trouble, Text: err.Error()})
-		wait(ctx, nil, pause)
+		a.trouble(err)
+		wait(ctx, nil, patience.pause())
 	}
 }
 
@@ -284,14 +286,6 @@ func (a *attempt) end(outcome study.Outcome) error {
 	return err
 }
 
-// hopeless tells an error that trying again cannot mend.
-func hopeless(err error) bool {
-	var corrupt *journal.CorruptError
-	return errors.As(err, &corrupt) || errors.Is(err, study.ErrClosed) || errors.Is(err, study.ErrBadState) ||
-		errors.Is(err, study.ErrNotFound) || errors.Is(err, study.ErrInvalid) || errors.Is(err, study.ErrTooLarge) ||
-		errors.Is(err, journal.ErrReplaced) || errors.Is(err, journal.ErrHeadMissing) || errors.Is(err, journal.ErrDataMissing)
-}
-
 // giveBack pauses a trial whose command was stopped with us, so that the next
 // worker runs it again.
 func (a *attempt) giveBack() error {
@@ -301,6 +295,9 @@ func (a *attempt) giveBack() error {
 		}
 		return tx.LifecycleFenced(a.fence, &study.MutatePause{})
 	})
+	if errors.Is(err, study.ErrFenced) {
+		return nil // it is not ours any more
+	}
 	if err != nil {
 		return fmt.Errorf("give back: %w", err)
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/sampler"
 )
@@ -21,6 +23,14 @@ type worker struct {
 	st    study.Storage
 	retry *study.RetryPolicy
 	tell  func(Event)
+
+	// claimed tells that this worker has claimed a trial before, unsure is a
+	// claim of which it is not known whether it was published.
+	claimed bool
+	unsure  study.Fence
+	// stumbled tells that the journal was not written although it should have
+	// been, since a sweeper last asked.
+	stumbled atomic.Bool
 
 	mu     sync.Mutex
 	report Report
@@ -60,6 +70,7 @@ func (w *worker) run(ctx context.Context, drain <-chan struct{}) error {
 	watching.Go(func() { w.watch(watch) })
 	defer watching.Wait()
 	defer stop()
+	var patience patience
 	for {
 		select {
 		case <-ctx.Done():
@@ -72,9 +83,16 @@ func (w *worker) run(ctx context.Context, drain <-chan struct{}) error {
 		switch {
 		case ctx.Err() != nil && fence.Epoch == 0:
 			return nil
-		case err != nil:
+		case err != nil && (!w.claimed || hopeless(err) || patience.over()):
 			return fmt.Errorf("claim a trial: %w", err)
-		case fence.Epoch > 0:
+		case err != nil:
+			w.trouble(ctx, fmt.Errorf("claim a trial: %w", err))
+			wait(ctx, drain, patience.pause())
+			continue
+		}
+		patience.reset()
+		if fence.Epoch > 0 {
+			w.claimed = true
 			if err := w.trial(ctx, t, fence); err != nil {
 				return fmt.Errorf("trial %d: %w", t.Number, err)
 			}
@@ -130,10 +148,23 @@ func (w *worker) nothingLeft() bool {
 
 // watch fails trials that have gone stale and delivers what follows the end of
 // a trial, now and then and for as long as we work.
+//
+// Whoever could not write, or did not look, cannot tell the silence of others
+// from its own: after a full disk, a machine that was paused or a stalled file
+// system, everybody is given the grace anew.
 func (w *worker) watch(ctx context.Context) {
-	sweeper := study.NewSweeper(&study.SweeperOptions{Grace: w.Grace, Retry: w.retry})
+	var sweeper *study.Sweeper
+	var looked time.Time
 	for ctx.Err() == nil {
-		w.settle(ctx, sweeper)
+		if err := w.st.Refresh(ctx); err != nil {
+			w.trouble(ctx, err)
+		} else {
+			if w.stumbled.Swap(false) || time.Since(looked) > w.Grace/2 {
+				sweeper = study.NewSweeper(&study.SweeperOptions{Grace: w.Grace, Retry: w.retry})
+			}
+			looked = time.Now()
+			w.settle(ctx, sweeper)
+		}
 		wait(ctx, nil, min(w.Grace/4, 5*time.Second))
 	}
 }
@@ -154,6 +185,7 @@ func (w *worker) settle(ctx context.Context, sweeper *study.Sweeper) {
 // trouble tells of an error that the next round may not meet again.
 func (w *worker) trouble(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
+		w.stumbled.Store(true)
 		w.event(Event{Kind: Trouble, Text: err.Error()})
 	}
 }
@@ -183,22 +215,44 @@ func (w *worker) claim(ctx context.Context) (*study.Trial, study.Fence, error) {
 	if err := w.st.Refresh(ctx); err != nil {
 		return nil, study.Fence{}, err
 	}
+	if t, fence := w.published(); t != nil {
+		return t, fence, nil
+	}
 	if !w.claimable(w.st.Snapshot()) {
 		return nil, study.Fence{}, nil
 	}
 	var fence study.Fence
-	err := w.st.Update(ctx, func(tx *study.Tx) (err error) {
-		fence, err = w.claimIn(tx)
-		return err
+	var refused error
+	err := w.st.Update(ctx, func(tx *study.Tx) error {
+		fence, refused = w.claimIn(tx)
+		return refused
 	})
-	if errors.Is(err, study.ErrBudget) {
+	var uncertain *journal.UncertainError
+	switch {
+	case errors.Is(err, study.ErrBudget):
 		return nil, study.Fence{}, nil
-	}
-	if err != nil {
+	case errors.As(err, &uncertain):
+		w.unsure = fence
+		return nil, study.Fence{}, err
+	case refused != nil:
+		return nil, study.Fence{}, &refusal{err}
+	case err != nil:
 		return nil, study.Fence{}, err
 	}
 	t, err := w.st.Snapshot().Trial(fence.Trial)
 	return t, fence, err
+}
+
+// published finds the trial of a claim of which it was not known whether it was
+// published, if it was. It would otherwise wait for nobody.
+func (w *worker) published() (*study.Trial, study.Fence) {
+	fence := w.unsure
+	w.unsure = study.Fence{}
+	t, err := w.st.Snapshot().Trial(fence.Trial)
+	if fence.Epoch == 0 || err != nil || t.State != study.Running || t.Owner != fence.Worker || t.Epoch != fence.Epoch {
+		return nil, study.Fence{}
+	}
+	return t, fence
 }
 
 // claimable looks without the lease, so that idle workers do not fight for it.

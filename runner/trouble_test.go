@@ -1,0 +1,136 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/study"
+)
+
+var errDiskFull = errors.New("no space left on device")
+
+// flaky is a storage whose disk refuses some transactions. Refuse sees the state
+// that a transaction would lead to.
+type flaky struct {
+	study.Storage
+	mu     sync.Mutex
+	refuse func(after *study.Snapshot) error
+}
+
+func (f *flaky) Update(ctx context.Context, fn func(*study.Tx) error) error {
+	return f.Storage.Update(ctx, func(tx *study.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.refuse(tx.Snapshot())
+	})
+}
+
+// newFlaky is one study of one objective in memory.
+func newFlaky(t *testing.T, refuse func(*study.Snapshot) error) (*flaky, Config) {
+	t.Helper()
+	st := study.NewMemory(nil)
+	if _, _, err := study.OpenOrCreate(t.Context(), st, study.Config{
+		Name: "s", Directions: []study.Direction{study.Minimize}, MetricNames: []string{"loss"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return &flaky{Storage: st, refuse: refuse}, Config{
+		Command: []string{"sh", "-c", `echo '{{"loss":1}'`}, Trials: 2, Grace: MinGrace, Journal: filepath.Join(t.TempDir(), "s.atj"),
+	}
+}
+
+// TestFullDiskMakesNobodyStale has a disk that takes the end of a trial again
+// after it was full for much longer than the grace. No heartbeat was written
+// meanwhile, but nobody could have written one.
+func TestFullDiskMakesNobodyStale(t *testing.T) {
+	st, c := newFlaky(t, func(after *study.Snapshot) error {
+		for range after.LiveTrials(0, study.Running) {
+			if tr, _ := after.Trial(0); tr.HeartbeatSeq > 1 || tr.NumReports() > 0 {
+				return errDiskFull
+			}
+		}
+		return nil
+	})
+	c.Trials = 1
+	c.Command = []string{"sh", "-c", `echo '{{"loss":1}'; sleep 1`}
+	report, err := Work(t.Context(), nil, st, c, nil)
+	if err != nil || report.Complete != 1 || report.Stale != 0 {
+		t.Errorf("report %+v, error %v; want 1 complete and none stale", report, err)
+	}
+}
+
+// TestClaimIsTriedAgainOnceThereIsSpace refuses the second trial a few times.
+func TestClaimIsTriedAgainOnceThereIsSpace(t *testing.T) {
+	refused := 0
+	st, c := newFlaky(t, func(after *study.Snapshot) error {
+		if _, err := after.Trial(1); err == nil && refused < 3 {
+			refused++
+			return errDiskFull
+		}
+		return nil
+	})
+	troubles := 0
+	tell := func(e Event) {
+		if e.Kind == Trouble {
+			troubles++
+		}
+	}
+	c.Grace = time.Minute
+	report, err := Work(t.Context(), nil, st, c, tell)
+	if err != nil || report.Complete != 2 || troubles != 3 {
+		t.Errorf("report %+v, %d troubles, error %v; want 2 complete after 3 troubles", report, troubles, err)
+	}
+}
+
+// TestFirstClaimThatFailsIsAnError: who never could write is told at once.
+func TestFirstClaimThatFailsIsAnError(t *testing.T) {
+	st, c := newFlaky(t, func(*study.Snapshot) error { return errDiskFull })
+	if _, err := Work(t.Context(), nil, st, c, nil); !errors.Is(err, errDiskFull) {
+		t.Errorf("error %v, want %v", err, errDiskFull)
+	}
+}
+
+// uncertain is a storage that does not know what became of one claim, which was
+// published.
+type uncertain struct {
+	study.Storage
+	claims int
+}
+
+func (u *uncertain) Update(ctx context.Context, fn func(*study.Tx) error) error {
+	claim := false
+	err := u.Storage.Update(ctx, func(tx *study.Tx) error {
+		before, _ := tx.Snapshot().Study(0)
+		n := before.NumTrials()
+		err := fn(tx)
+		after, _ := tx.Snapshot().Study(0)
+		claim = after.NumTrials() > n
+		return err
+	})
+	if err == nil && claim {
+		if u.claims++; u.claims == 2 {
+			return &journal.UncertainError{Err: errDiskFull}
+		}
+	}
+	return err
+}
+
+func TestClaimThatMayBePublishedIsNotForgotten(t *testing.T) {
+	st, c := newFlaky(t, nil)
+	c.Grace = time.Minute
+	report, err := Work(t.Context(), nil, &uncertain{Storage: st.Storage}, c, nil)
+	if err != nil || report.Complete != 2 {
+		t.Errorf("report %+v, error %v; want 2 complete", report, err)
+	}
+	if s, _ := st.Snapshot().Study(0); s.NumTrials() != 2 {
+		t.Errorf("%d trials, want 2", s.NumTrials())
+	}
+}
