@@ -34,8 +34,10 @@ type order struct {
 type message struct {
 	Worker uint64 `json:"worker,omitempty"`
 	Event  *Event `json:"event,omitempty"`
-	Ended  bool   `json:"ended,omitempty"`
-	Error  string `json:"error,omitempty"`
+	// Group is the process group of the command that runs, 0 once it has ended.
+	Group *int   `json:"group,omitempty"`
+	Ended bool   `json:"ended,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 const drainLine = "drain"
@@ -106,7 +108,7 @@ func workOn(ctx context.Context, drain <-chan struct{}, o *order, w *messenger) 
 		return err
 	}
 	w.send(message{Worker: st.Worker()})
-	_, err = Work(ctx, drain, st, o.Config, tell)
+	_, err = work(ctx, drain, st, o.Config, tell, func(group int) { w.send(message{Group: &group}) })
 	return errors.Join(err, st.Close())
 }
 
@@ -229,7 +231,10 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 		}
 		<-ctx.Done()
 	}()
-	report, told, readErr := s.listen(out, i, cmd.Process.Pid, one)
+	report, group, told, readErr := s.listen(out, i, cmd.Process.Pid, one)
+	if group > 0 {
+		killGroup(group) // the kernel ends no more than the command itself
+	}
 	waitErr := cmd.Wait()
 	switch {
 	case told != "":
@@ -247,8 +252,9 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 }
 
 // listen takes a worker's messages until it ends. The report is counted from
-// the events, so that a worker that is killed leaves one too.
-func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report Report, told string, err error) {
+// the events, so that a worker that is killed leaves one too. Group is that of
+// the command that it left running.
+func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report Report, group int, told string, err error) {
 	ended := false
 	dec := json.NewDecoder(out)
 	for {
@@ -257,7 +263,7 @@ func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report 
 			if errors.Is(err, io.EOF) && ended {
 				err = nil
 			}
-			return report, told, err
+			return report, group, told, err
 		}
 		one.Lock()
 		switch {
@@ -268,6 +274,8 @@ func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report 
 			if s.OnEvent != nil {
 				s.OnEvent(i, *m.Event)
 			}
+		case m.Group != nil:
+			group = *m.Group
 		case m.Worker != 0 && s.OnStart != nil:
 			s.OnStart(i, pid, m.Worker)
 		}

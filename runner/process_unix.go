@@ -22,11 +22,7 @@ func detachWorker(cmd *exec.Cmd) {
 }
 
 // interrupt asks a child and all it started to end.
-func interrupt(p *os.Process) error { return signalGroup(p, syscall.SIGTERM) }
+func interrupt(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGTERM) }
 
-// kill ends a child and all it started.
-func kill(p *os.Process) error { return signalGroup(p, syscall.SIGKILL) }
-
-func signalGroup(p *os.Process, sig syscall.Signal) error {
-	return syscall.Kill(-p.Pid, sig)
-}
+// killGroup ends a child, named by its id, and all it started.
+func killGroup(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }

@@ -18,5 +18,9 @@ func detachWorker(cmd *exec.Cmd) { detach(cmd) }
 // interrupt ends a child: Windows has no way to ask.
 func interrupt(p *os.Process) error { return p.Kill() }
 
-// kill ends a child.
-func kill(p *os.Process) error { return p.Kill() }
+// killGroup ends a child, named by its id.
+func killGroup(pid int) {
+	if p, err := os.FindProcess(pid); err == nil {
+		p.Kill()
+	}
+}

@@ -457,3 +457,17 @@ func TestRunOfAShortGraceLeavesTheTrialsOfALongOneAlone(t *testing.T) {
 		t.Errorf("report %+v, error %v; want 1 complete", report, err)
 	}
 }
+
+func TestKilledWorkerTakesAllOfItsCommandAlong(t *testing.T) {
+	path, _ := newStudy(t)
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	s := supervisor(t, path, 1, `sleep 60 & echo $! > `+pidFile+`; sleep 0.5; kill -KILL $PPID; wait`)
+	_, err := s.Run(t.Context(), nil)
+	var killed *KilledError
+	if !errors.As(err, &killed) {
+		t.Fatalf("error %v, want a KilledError", err)
+	}
+	if pid := readPID(t, pidFile); !gone(pid) {
+		t.Errorf("process %d was left running", pid)
+	}
+}

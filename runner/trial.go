@@ -107,13 +107,15 @@ func (a *attempt) runReading(cmd *exec.Cmd, until func() time.Time) error {
 	stdout.w.Close()
 	stderr.w.Close()
 	if err == nil {
+		a.group(cmd.Process.Pid)
 		err = cmd.Wait()
 	}
 	end := until()
 	stdout.finish(end)
 	stderr.finish(end)
 	if cmd.Process != nil {
-		kill(cmd.Process)
+		killGroup(cmd.Process.Pid)
+		a.group(0)
 	}
 	return errors.Join(err, lines.Close())
 }

@@ -23,6 +23,7 @@ type worker struct {
 	st    study.Storage
 	retry *study.RetryPolicy
 	tell  func(Event)
+	group func(int)
 
 	// claimed tells that this worker has claimed a trial before, unsure is a
 	// claim of which it is not known whether it was published.
@@ -44,11 +45,17 @@ type worker struct {
 //
 // A trial that fails is no error of Work. Errors are those of the storage.
 func Work(ctx context.Context, drain <-chan struct{}, st study.Storage, c Config, tell func(Event)) (Report, error) {
+	return work(ctx, drain, st, c, tell, func(int) {})
+}
+
+// work also tells the process group of every command that runs, and 0 when it
+// has ended.
+func work(ctx context.Context, drain <-chan struct{}, st study.Storage, c Config, tell func(Event), group func(int)) (Report, error) {
 	p, err := c.prepare(st.Snapshot())
 	if err != nil {
 		return Report{}, err
 	}
-	w := &worker{prepared: p, st: st, retry: &study.RetryPolicy{MaxRetries: c.Retries}, tell: tell}
+	w := &worker{prepared: p, st: st, retry: &study.RetryPolicy{MaxRetries: c.Retries}, tell: tell, group: group}
 	err = w.run(ctx, drain)
 	w.mu.Lock()
 	defer w.mu.Unlock()
