@@ -57,7 +57,8 @@ type prepared struct {
 	directions []study.Direction
 }
 
-// Check tells whether a study can be worked on with this configuration.
+// Check tells whether a study can be worked on with this configuration. The error
+// is a [*ConfigError] if another one could.
 func (c Config) Check(snap *study.Snapshot) error {
 	_, err := c.prepare(snap)
 	return err
@@ -85,30 +86,47 @@ func (c Config) prepare(snap *study.Snapshot) (*prepared, error) {
 		p.Grace = DefaultGrace
 	}
 	if p.command, err = parseCommand(c.Command); err != nil {
+		return nil, &ConfigError{err}
+	}
+	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return p, p.check()
+	return p, nil
 }
+
+// ConfigError is a [Config] that is wrong for its study, or for any.
+type ConfigError struct {
+	// Err says what is wrong.
+	Err error
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+func wrongf(format string, args ...any) error { return &ConfigError{fmt.Errorf(format, args...)} }
 
 func (p *prepared) check() error {
 	switch {
 	case p.Grace < MinGrace:
-		return fmt.Errorf("grace of %v is shorter than %v", p.Grace, MinGrace)
+		return wrongf("grace of %v is shorter than %v", p.Grace, MinGrace)
 	case p.Space != nil && p.Space.Raw != "":
 		return errors.New("the study declares a search space of an unknown shape")
 	case len(p.Metrics) == 0:
-		return errors.New("the study names no metrics: say which of the command's metrics are the result")
+		return wrongf("the study names no metrics: say which of the command's metrics are the result")
 	case len(p.Metrics) != len(p.directions):
-		return fmt.Errorf("%d metrics for %d directions", len(p.Metrics), len(p.directions))
+		return wrongf("metrics named: %d, objectives of the study: %d", len(p.Metrics), len(p.directions))
 	}
 	for i, m := range p.Metrics {
 		if slices.Contains(p.Metrics[:i], m) {
-			return fmt.Errorf("metric %q stands twice", m)
+			return wrongf("metric %q stands twice", m)
 		}
 	}
 	if program := p.command[0]; len(program) == 1 && p.Dir == "" {
 		if _, err := exec.LookPath(program[0].text); err != nil {
-			return fmt.Errorf("the command cannot be run: %w", err)
+			return wrongf("the command cannot be run: %w", err)
 		}
 	}
 	if err := sampler.Check(p.sampler, study.Config{Directions: p.directions, Space: p.Space}); err != nil {
@@ -120,7 +138,7 @@ func (p *prepared) check() error {
 	for _, name := range p.command.names() {
 		known := func(s study.SpaceParam) bool { return s.Name == name }
 		if !slices.ContainsFunc(p.Space.Params, known) {
-			return fmt.Errorf("the command names {%s}, which is no parameter; write {{ and }} for braces", name)
+			return wrongf("the command names {%s}, which is no parameter; write {{ and }} for braces", name)
 		}
 	}
 	return nil

@@ -91,6 +91,9 @@ func (a *app) studyRun(ctx context.Context, f *runFlags, path string, command []
 	if f.workers < 1 || f.workers > 1024 {
 		return cli.Usagef("--workers %d: must be from 1 to 1024", f.workers)
 	}
+	if err := mustExist(path); err != nil {
+		return failed("study run", path, err)
+	}
 	r, err := study.OpenJournalReader(path, nil)
 	if err != nil {
 		return failed("study run", path, err)
@@ -109,10 +112,23 @@ func (a *app) studyRun(ctx context.Context, f *runFlags, path string, command []
 			return fmt.Errorf("study run: read space: %w", err)
 		}
 	}
-	if err := config.Check(r.Snapshot()); err != nil {
+	if err := checkRun(config, r.Snapshot()); err != nil {
 		return failed("study run", path, err)
 	}
 	return a.supervise(ctx, r, config, f)
+}
+
+// checkRun tells a wrong command line from a study that cannot be worked on.
+func checkRun(config runner.Config, snap *study.Snapshot) error {
+	err := config.Check(snap)
+	if !cli.As[*runner.ConfigError](err) {
+		return err
+	}
+	hint := ""
+	if st, findErr := snap.Study(config.Study); findErr == nil && config.Metrics == nil && len(st.Config.MetricNames) == 0 {
+		hint = "say which with --metric NAME, once for each objective"
+	}
+	return cli.WithHint(&cli.UsageError{Err: err}, hint)
 }
 
 // supervise runs the workers and shows what they do. The first interrupt ends
