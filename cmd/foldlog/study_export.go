@@ -2,13 +2,9 @@ package main
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -31,7 +27,7 @@ for each user attribute, created, started and ended (UTC), attempt, retry_of,
 and error. JSON has the study and every trial with everything, reports included.
 
 With --out the file is replaced once the export is complete, and left as it was
-otherwise.`,
+otherwise. A pipe or a device is written to.`,
 		Example: "  foldlog study export search.atj --out trials.csv\n  foldlog study export search.atj --format json | jq '.trials[0]'",
 		Args:    operands("PATH"),
 	}
@@ -60,29 +56,6 @@ otherwise.`,
 		}))
 	}
 	return c
-}
-
-// replaceFile writes a file beside path and renames it to path once it is
-// complete and on disk. On an error path is as it was.
-func replaceFile(path string, write func(io.Writer) error) (err error) {
-	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text())
-	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(temporary)
-		}
-	}()
-	err = cli.Buffered(f, write)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary, path)
 }
 
 // exportedStudy is the output of `foldlog study export --format json`. It is
