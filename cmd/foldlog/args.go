@@ -17,8 +17,9 @@ func operands(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		repeats := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
 		for i, name := range names {
-			if i >= len(args) && !strings.HasPrefix(name, "[") {
-				return cli.Usagef("%s: %s is missing", verb(c), strings.TrimSuffix(name, "..."))
+			missing := i >= len(args) && !strings.HasPrefix(name, "[")
+			if missing || i < len(args) && isPath[name] && args[i] == "" {
+				return cli.Usagef("%s: %s is missing", verb(c), strings.Trim(name, "[.]"))
 			}
 		}
 		if len(args) > len(names) && !repeats {
@@ -27,6 +28,10 @@ func operands(names ...string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// isPath names the operands that may not be empty: an empty path would be the
+// present directory.
+var isPath = map[string]bool{"PATH": true, "PATH...": true, "DEST": true, "[ROOT]": true}
 
 // jsonFlag adds --json, which every command that reads has.
 func jsonFlag(c *cobra.Command, usage string) *bool {
@@ -60,10 +65,23 @@ func shieldNumbers(root *cobra.Command, args []string) []string {
 		return args
 	}
 	shielded := slices.Clone(args)
-	for i, arg := range shielded {
-		if negative.MatchString(arg) {
+	for i := 0; i < len(shielded) && shielded[i] != "--"; i++ {
+		switch arg := shielded[i]; {
+		case negative.MatchString(arg):
 			shielded[i] = " " + arg
+		case takesValue(c, arg):
+			i++ // the value is a text and stays as it is
 		}
 	}
 	return shielded
+}
+
+// takesValue tells whether the argument after this one belongs to it.
+func takesValue(c *cobra.Command, arg string) bool {
+	name, long := strings.CutPrefix(arg, "--")
+	if !long {
+		return false
+	}
+	f := c.Flag(name)
+	return f != nil && f.NoOptDefVal == ""
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"syscall"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
@@ -31,6 +32,8 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(study.ErrReserved), Hint: "choose another key"},
 		{Match: cli.Is(study.ErrNotFound), Hint: "foldlog study show PATH lists the studies, foldlog study trials PATH their trials"},
 		{Match: cli.Is(fs.ErrNotExist), Hint: "check the path; foldlog ls ROOT lists the logs under a root"},
+		{Match: cli.Is(syscall.ENOSPC), Hint: "the disk is full; make room, and do it again"},
+		{Match: cli.Is(syscall.EROFS), Hint: "the file system is mounted for reading only"},
 		{Match: cli.Is(fs.ErrPermission), Hint: "check the owner and the mode of the file and of its directory"},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/foldlog/foldlog/internal/cli"
@@ -39,6 +40,8 @@ func TestHints(t *testing.T) {
 		{"a trial that is not there", &study.NumberError{}, "study trials"},
 		{"a missing path", &fs.PathError{Op: "open", Err: fs.ErrNotExist}, "foldlog ls"},
 		{"a denied path", &fs.PathError{Op: "open", Err: fs.ErrPermission}, "the mode of the file"},
+		{"a full disk", &fs.PathError{Op: "write", Err: syscall.ENOSPC}, "make room"},
+		{"a file system that only reads", &fs.PathError{Op: "write", Err: syscall.EROFS}, "reading only"},
 		{"anything else", context.DeadlineExceeded, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -243,7 +243,7 @@ func (f *fenceFlags) fence(t *study.Trial) (study.Fence, error) {
 func parseNumber(arg string) (uint64, error) {
 	n, err := strconv.ParseUint(arg, 10, 64)
 	if err != nil {
-		return 0, cli.Usagef("NUMBER %q: trials are numbered from 0", arg)
+		return 0, cli.Usagef("NUMBER %q: trials are numbered from 0", strings.TrimSpace(arg))
 	}
 	return n, nil
 }
@@ -254,7 +254,7 @@ func parseValues(args []string) ([]float64, error) {
 	for i, arg := range args {
 		v, err := strconv.ParseFloat(strings.TrimSpace(arg), 64)
 		if err != nil {
-			return nil, cli.Usagef("VALUE %q is not a number; nan, inf and -inf are", arg)
+			return nil, cli.Usagef("VALUE %q is not a number; nan, inf and -inf are", strings.TrimSpace(arg))
 		}
 		values[i] = v
 	}

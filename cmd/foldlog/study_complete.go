@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -15,7 +16,11 @@ func completeStudies(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	if len(args) > 0 {
 		withSnapshot(args[0], func(snap *study.Snapshot) {
 			for st := range snap.Studies() {
-				names = append(names, st.Config.Name+"\t"+objectives(st))
+				// A shell cannot complete a name with a newline in it, and
+				// would show others what they ask the terminal to do.
+				if name := st.Config.Name; cli.Safe(name) == name {
+					names = append(names, name+"\t"+cli.Safe(objectives(st)))
+				}
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -118,6 +119,14 @@ func (o *createOptions) config(c *cobra.Command, path string) (study.Config, err
 	}
 	for len(o.directions) == 0 && len(config.Directions) < max(1, len(o.metrics)) {
 		config.Directions = append(config.Directions, study.Minimize)
+	}
+	for i, name := range o.metrics {
+		switch {
+		case name == "":
+			return config, cli.Usagef("--metric is empty")
+		case slices.Contains(o.metrics[:i], name):
+			return config, cli.Usagef("--metric %q stands twice", name)
+		}
 	}
 	if n := len(o.metrics); n > 0 && n != len(config.Directions) {
 		return config, cli.Usagef("%s for %s", plural(int64(n), "metric"), plural(int64(len(config.Directions)), "direction"))

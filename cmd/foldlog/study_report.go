@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,7 @@ same step may be reported again: all are kept, and the last one counts.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		step, err := strconv.ParseUint(args[2], 10, 64)
 		if err != nil {
-			return cli.Usagef("STEP %q is not a whole number from 0", args[2])
+			return cli.Usagef("STEP %q is not a whole number from 0", strings.TrimSpace(args[2]))
 		}
 		values, err := parseValues(args[3:])
 		if err != nil {
