@@ -69,7 +69,7 @@ func (o *objectives) object(values []metrics.Value) {
 	found := false
 	for _, v := range values {
 		if v.Name == "step" {
-			if n, ok := v.Number.Int64(); ok {
+			if n, ok := wholeStep(v.Number); ok {
 				step = n
 			}
 		}
@@ -88,6 +88,16 @@ func (o *objectives) object(values []metrics.Value) {
 		}
 	}
 	o.endRow()
+}
+
+// wholeStep takes a step that is a whole number, however it is spelled: 100 and
+// 100.0 are the same.
+func wholeStep(n metrics.Number) (int64, bool) {
+	if i, ok := n.Int64(); ok {
+		return i, true
+	}
+	f := n.Float64()
+	return int64(f), f == math.Trunc(f) && f >= 0 && f < 1<<63
 }
 
 func (o *objectives) value(name string, step int64, v float64) {
