@@ -260,7 +260,9 @@ func (a *attempt) finish(ctx context.Context, outcome study.Outcome) error {
 			return errors.Join(err, a.keepLate(outcome, err))
 		}
 		a.trouble(err)
-		wait(ctx, nil, patience.pause())
+		// No heartbeats are made any more: within the grace there is time for
+		// several tries.
+		wait(ctx, nil, min(patience.pause(), a.Grace/8))
 	}
 }
 

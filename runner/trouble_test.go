@@ -67,6 +67,24 @@ func TestFullDiskMakesNobodyStale(t *testing.T) {
 	}
 }
 
+// TestEndIsTriedSeveralTimesWithinTheGrace has a disk that is full when the
+// command has ended, and takes what comes first when the trial would be stale.
+func TestEndIsTriedSeveralTimesWithinTheGrace(t *testing.T) {
+	ended := 0
+	st, c := newFlaky(t, func(after *study.Snapshot) error {
+		if tr, err := after.Trial(0); err == nil && tr.State == study.Complete && ended < 8 {
+			ended++
+			return errDiskFull
+		}
+		return nil
+	})
+	c.Trials, c.Grace = 1, 800*time.Millisecond
+	report, err := Work(t.Context(), nil, st, c, nil)
+	if err != nil || report.Complete != 1 || report.Stale != 0 {
+		t.Errorf("report %+v, error %v; want 1 complete and none stale", report, err)
+	}
+}
+
 // TestClaimIsTriedAgainOnceThereIsSpace refuses the second trial a few times.
 func TestClaimIsTriedAgainOnceThereIsSpace(t *testing.T) {
 	refused := 0
