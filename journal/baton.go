@@ -159,20 +159,27 @@ func isNotEmpty(err error) bool {
 }
 
 // move renames the baton from one state to the next. It reports false if the
-// baton was not in that state any more. A rename that took effect although it
-// failed is told by the new name, which nobody else would have chosen.
+// baton was not in that state any more.
 func (r batonRack) move(from, to baton) (bool, error) {
-	err := r.l.fs.Rename(r.path(from), r.path(to))
+	moved, _, err := r.rename(from, to)
+	return moved, err
+}
+
+// rename is move, and tells besides whether it was our rename that did it. One
+// that took effect although it failed is told by the new name; but that is also
+// the name to which the former holder hands the baton over.
+func (r batonRack) rename(from, to baton) (moved, ours bool, err error) {
+	err = r.l.fs.Rename(r.path(from), r.path(to))
 	if err == nil {
-		return true, nil
+		return true, true, nil
 	}
 	if _, statErr := r.l.fs.Lstat(r.path(to)); statErr == nil {
-		return true, nil
+		return true, false, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return false, false, nil
 	}
-	return false, fmt.Errorf("move lease: %w", err)
+	return false, false, fmt.Errorf("move lease: %w", err)
 }
 
 // maxClears bounds how often a stray is emptied anew because its former holder

@@ -116,11 +116,11 @@ func (a *attempt) try() (*lease, error) {
 			return nil, err
 		}
 	}
-	moved, err := a.k.rack.move(b, mine)
+	moved, ours, err := a.k.rack.rename(b, mine)
 	if !moved || err != nil {
 		return nil, err
 	}
-	if b.held && a.k.onTakeover != nil {
+	if b.held && ours && a.k.onTakeover != nil {
 		a.k.onTakeover(decodeOwner(a.owner))
 	}
 	return a.k.take(mine, strays)

@@ -238,6 +238,20 @@ func TestLeaseHandedToWhoDoesNotWaitAnyMoreIsLaidDown(t *testing.T) {
 	}
 }
 
+// TestHandOverInTheLastMomentIsNoTakeOver lets the holder hand the lease over
+// after the waiter has found it dead.
+func TestHandOverInTheLastMomentIsNoTakeOver(t *testing.T) {
+	_, rack := testRack(t)
+	b := holdBaton(t, rack)
+	mine := baton{generation: b.generation + 1, nonce: 42, held: true}
+	if ok, err := rack.move(b, mine); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if moved, ours, err := rack.rename(b, mine); !moved || ours || err != nil {
+		t.Errorf("moved %t, by us %t, %v; want a baton that was moved by the holder", moved, ours, err)
+	}
+}
+
 func TestWaiterThatGivesUpPassesTheLeaseOn(t *testing.T) {
 	l, rack := testRack(t)
 	holder, err := newLeaseKeeper(l, 1, DefaultTerm, nil).acquire(once)
