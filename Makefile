@@ -20,7 +20,7 @@ PYTHON     ?= /usr/bin/python3
 SEEDS      ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit race fmt vet tags lint cross bench bench-search benchstat fuzz soak clean
+.PHONY: help build demo test unit race fmt vet tags lint oracle cross bench bench-search benchstat fuzz soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ tags: ## Build as users do: with Go alone, with and without the built page
 
 lint: fmt vet ## Run staticcheck (staticcheck.conf) besides gofmt and go vet
 	go run $(STATICCHECK) $(PKG)
+
+oracle: ## Hold the Lance tables against the real library (needs Node)
+	npm ci --prefix lance/oracle --no-audit --no-fund
+	CI=true go test -timeout $(TIMEOUT) ./lance/...
 
 cross: ## Build and vet for the other platforms
 	@set -e; for platform in $(PLATFORMS); do \
