@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,9 +125,9 @@ func TestASleeperCannotWinATidiedNumber(t *testing.T) {
 
 func TestKeepRenewsThroughPassingFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		down := false
+		var down atomic.Bool
 		s := NewFault(NewMemory(), func(Call) Fate {
-			if down {
+			if down.Load() {
 				return Fate{Err: errors.New("store is away")}
 			}
 			return Fate{}
@@ -137,9 +138,9 @@ func TestKeepRenewsThroughPassingFailures(t *testing.T) {
 		kept := make(chan error, 1)
 		go func() { kept <- l.Keep(ctx) }()
 		time.Sleep(time.Minute)
-		down = true
+		down.Store(true)
 		time.Sleep(5 * time.Second)
-		down = false
+		down.Store(false)
 		time.Sleep(time.Minute)
 		if !l.Held() {
 			t.Error("lost over a passing failure")
