@@ -212,6 +212,7 @@ var jsonStructs = map[string]any{
 	"Metrics run": runView{}, "Segment": segmentView{}, "Change": changeView{}, "Checkpoint": checkpointView{}, "Failure": failureView{},
 	"Stats": statsView{}, "Curve": curveView{}, "Series": seriesView{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
 	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},
+	"Lance detail": lanceDetail{}, "Lance index": lanceIndex{}, "Lance shard": lanceShard{},
 }
 
 // jsonKeys are the keys that a struct has in JSON besides those of the structs

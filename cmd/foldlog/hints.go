@@ -6,6 +6,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -22,6 +23,8 @@ func hintRules() []cli.HintRule {
 		{Match: cli.As[*journal.UncertainError], Hint: "look whether the journal holds it (foldlog study show) before you do it again"},
 		{Match: cli.Is(journal.ErrNotJournal), Hint: "give the path of a study journal; foldlog inspect says what a log is"},
 		{Match: damaged, Hint: "foldlog verify lists every fault; foldlog cp --salvage copies what is sound"},
+		{Match: cli.Is(lance.ErrCorrupt), Hint: "foldlog verify lists every fault; foldlog cat prints the rows before the first one"},
+		{Match: cli.As[*lance.UnsupportedError], Hint: "another Lance library may read it; docs/format/lance.md says what is read here"},
 		{Match: cli.Is(fs.ErrExist), Hint: "give a path that does not exist"},
 		{Match: cli.Is(study.ErrTooLarge), Hint: "nothing was written; keep large things in files, and their paths in the journal"},
 		{Match: cli.Is(study.ErrFenced), Hint: "the trial belongs to somebody else now or has ended; ask for another one"},

@@ -48,7 +48,7 @@ func (a *app) verify(ctx context.Context, paths []string, print func(io.Writer, 
 		v.normalize()
 		if !v.OK {
 			faulty++
-			if err == nil && damaged == "" {
+			if err == nil && damaged == "" && v.Kind != (lanceKind{}).Name() {
 				damaged = v.Path
 			}
 		}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/memwal"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// lanceKind is a Lance dataset in a directory. Its events are the rows of the
+// latest version, in the table's order.
+type lanceKind struct{}
+
+var _ logKind = lanceKind{}
+
+// lanceParts are the directories of a dataset.
+var lanceParts = []string{"_versions", "_transactions", "_deletions", "_indices", "_refs", "_mem_wal", "data", "tree"}
+
+func (lanceKind) Name() string { return "lance dataset" }
+
+// Identify prefers the outermost dataset: the generations of a MemWAL are
+// datasets themselves, and belong to the table.
+func (lanceKind) Identify(c candidate) (string, error) {
+	if c.Info == nil {
+		return "", nil
+	}
+	log := ""
+	claim := func(dir string) error {
+		ok, err := holdsManifests(dir)
+		if ok {
+			log = dir
+		}
+		return err
+	}
+	if c.Info.IsDir() {
+		if err := claim(c.Path); err != nil {
+			return "", err
+		}
+	}
+	for path := c.Path; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if !slices.Contains(lanceParts, filepath.Base(path)) {
+			continue
+		}
+		if err := claim(filepath.Dir(path)); err != nil {
+			return "", err
+		}
+	}
+	return log, nil
+}
+
+// holdsManifests judges by names, so that a damaged manifest is still claimed.
+func holdsManifests(dir string) (bool, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, "_versions"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if info, statErr := os.Stat(filepath.Join(dir, "_versions")); statErr == nil && !info.IsDir() {
+		return false, nil
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Type().IsRegular() && filepath.Ext(e.Name()) == ".manifest"
+	}), err
+}
+
+// Parts has none: ls does not look into a directory that is a log.
+func (lanceKind) Parts(string) []string { return nil }
+
+// openLance opens the latest version.
+func openLance(ctx context.Context, log string) (*memwal.Table, *lance.Dataset, error) {
+	store, err := objstore.OpenLocal(log, objstore.LocalOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := memwal.Open(ctx, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := table.Base(ctx)
+	return table, d, err
+}
+
+// treeSize is the files under a directory. Those that go meanwhile do not count.
+func treeSize(ctx context.Context, dir string) (files, bytes, modifiedMS int64, err error) {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = e.Info(); err == nil {
+				files++
+				bytes += info.Size()
+				modifiedMS = max(modifiedMS, info.ModTime().UnixMilli())
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return errors.Join(err, ctx.Err())
+	})
+	return files, bytes, modifiedMS, err
+}
+
+func (lanceKind) Summarize(ctx context.Context, log string) (summary, error) {
+	s := summary{}
+	var err error
+	if _, s.Bytes, s.ModifiedMS, err = treeSize(ctx, log); err != nil {
+		return s, err
+	}
+	table, d, err := openLance(ctx, log)
+	if err != nil {
+		return s, err
+	}
+	shards, err := table.Shards(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.State = stateGood
+	s.Detail = fmt.Sprintf("version %d, %s", d.Version(), plural(d.Rows(), "row"))
+	if rows, _ := unmerged(shards); rows > 0 {
+		s.Detail += ", " + plural(rows, "row") + " to be merged"
+	}
+	return s, nil
+}
+
+// unmerged is what shards have that the table has not.
+func unmerged(shards []memwal.ShardInfo) (rows, generations int64) {
+	for _, s := range shards {
+		rows += s.Rows
+		generations += int64(s.Unmerged)
+	}
+	return rows, generations
+}
+
+// lanceDetail is the detail of an inspection of a Lance dataset.
+type lanceDetail struct {
+	Version     uint64       `json:"version"`      // the latest
+	Writer      string       `json:"writer"`       // the library that committed it
+	Versions    int          `json:"versions"`     // that are still there
+	Schema      []string     `json:"schema"`       // a column each, as "name: type"
+	PrimaryKey  string       `json:"primary_key"`  // "" if there is none
+	Fragments   int          `json:"fragments"`    // of the latest version
+	Rows        int64        `json:"rows"`         // not deleted
+	DeletedRows int64        `json:"deleted_rows"` // that its files still have
+	Indexes     []lanceIndex `json:"indexes"`
+	Shards      []lanceShard `json:"shards"` // of the MemWAL
+}
+
+// lanceIndex is an index of a Lance dataset, or a segment of one.
+type lanceIndex struct {
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`
+	Columns   []string `json:"columns"`
+	Fragments int      `json:"fragments"` // that it covers
+	Unindexed int      `json:"unindexed"` // fragments that it does not cover
+	Bytes     int64    `json:"bytes"`     // 0 if not known
+}
+
+// lanceShard is a shard of the MemWAL of a Lance dataset.
+type lanceShard struct {
+	ID          string `json:"id"`
+	Epoch       uint64 `json:"epoch"`       // the number of the latest claim
+	Sealed      bool   `json:"sealed"`      // it takes no more rows
+	Generations int    `json:"generations"` // that it names
+	Unmerged    int    `json:"unmerged"`    // those of them that the table does not have
+	Rows        int64  `json:"rows"`        // in the unmerged ones, as far as known
+}
+
+func (k lanceKind) Inspect(ctx context.Context, log string) (inspection, error) {
+	found := inspection{Path: log, Kind: k.Name(), State: stateGood}
+	table, d, err := openLance(ctx, log)
+	if err != nil {
+		return found, err
+	}
+	versions, err := d.Versions(ctx)
+	if err != nil {
+		return found, err
+	}
+	shards, err := table.Shards(ctx)
+	if err != nil {
+		return found, err
+	}
+	if found.Files, found.Bytes, _, err = treeSize(ctx, log); err != nil {
+		return found, err
+	}
+	found.Format, found.Events, found.LastMS = "v"+d.FileVersion(), d.Rows(), millis(d.Time())
+	if first, err := d.At(ctx, 1); err == nil {
+		found.Program, found.FirstMS = first.Writer(), millis(first.Time())
+	}
+	detail := detailOf(d, len(versions), shards)
+	rows, generations := unmerged(shards)
+	found.Detail = detail
+	found.Counts = map[string]int64{
+		"versions": int64(detail.Versions), "fragments": int64(detail.Fragments), "deleted rows": detail.DeletedRows,
+		"indexes": int64(len(detail.Indexes)), "shards": int64(len(shards)), "unmerged generations": generations,
+	}
+	if generations > 0 {
+		found.Notes = append(found.Notes, fmt.Sprintf("%s in %s of shards are not merged into the table yet; cat and tail leave them out",
+			plural(rows, "row"), plural(generations, "generation")))
+	}
+	return found, nil
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func detailOf(d *lance.Dataset, versions int, shards []memwal.ShardInfo) *lanceDetail {
+	detail := &lanceDetail{
+		Version: d.Version(), Writer: d.Writer(), Versions: versions, Schema: []string{}, PrimaryKey: d.PrimaryKey(),
+		Rows: d.Rows(), Indexes: []lanceIndex{}, Shards: []lanceShard{},
+	}
+	for _, f := range d.Schema().Fields() {
+		detail.Schema = append(detail.Schema, columnText(f))
+	}
+	for _, f := range d.Fragments() {
+		detail.Fragments++
+		detail.DeletedRows += f.Deleted
+	}
+	for _, x := range d.Indexes() {
+		detail.Indexes = append(detail.Indexes, lanceIndex{x.Name, x.Kind, notNil(x.Columns), x.Fragments, x.Unindexed, x.Bytes})
+	}
+	for _, s := range shards {
+		detail.Shards = append(detail.Shards, lanceShard{s.ID.String(), s.Epoch, s.Sealed, s.Generations, s.Unmerged, s.Rows})
+	}
+	return detail
+}
+
+func columnText(f arrow.Field) string {
+	text := f.Name + ": " + f.Type.String()
+	if f.Nullable {
+		text += ", nullable"
+	}
+	return text
+}
+
+// Verify checks the latest version and what the shards have beyond it.
+func (lanceKind) Verify(ctx context.Context, log string, _ verifyOptions) (verification, error) {
+	var v verification
+	found := func(err error) { v.Faults = append(v.Faults, lanceFault(log, err)) }
+	table, d, err := openLance(ctx, log)
+	if err == nil {
+		v.Format = "v" + d.FileVersion()
+		var stats lance.VerifyStats
+		stats, err = table.Verify(ctx, found)
+		v.Events, v.Bytes = stats.Rows, stats.Bytes
+	}
+	if errors.Is(err, lance.ErrCorrupt) {
+		found(err)
+		err = nil
+	}
+	return v, err
+}
+
+// lanceFault names the file of a fault, as far as the error does.
+func lanceFault(log string, err error) place {
+	p := place{File: log, What: err.Error()}
+	var c *lance.CorruptError
+	if !errors.As(err, &c) {
+		return p
+	}
+	dir, _, _ := strings.Cut(err.Error(), ": ")
+	switch {
+	case strings.HasPrefix(dir, "generation "): // the path is relative to a generation that is not named
+		return p
+	case strings.HasPrefix(dir, "_mem_wal/") && dir != c.Path:
+		p.File = filepath.Join(log, filepath.FromSlash(dir+c.Path))
+	default:
+		p.File = filepath.Join(log, filepath.FromSlash(c.Path))
+	}
+	p.What = c.Err.Error()
+	return p
+}
+
+// Copy refuses: the files of one version cannot be told from outside the format.
+func (lanceKind) Copy(_ context.Context, _, _ string, opts copyOptions) (copied, error) {
+	if opts.Salvage {
+		return copied{}, cli.WithHint(errors.New("a Lance dataset cannot be salvaged"),
+			"foldlog verify lists every fault; foldlog cat prints the rows before the first one")
+	}
+	return copied{}, cli.WithHint(errors.New("a copy of a version of a Lance dataset is not offered yet"),
+		"copy the directory while nobody writes to it; foldlog cat prints the rows")
+}
