@@ -1,0 +1,129 @@
+package memwal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+func TestAFencedWriterCannotAcknowledge(t *testing.T) {
+	store := objstore.NewMemory()
+	table := newTable(t, store, small)
+	first := newWriter(t, table, manual)
+	ok(t, first.Append(t.Context(), kv("a", 1)))
+	second := newWriter(t, table, WriterOptions{Shard: first.Shard(), MergeAfter: -1})
+	if second.Epoch() != 2 {
+		t.Errorf("epoch %d", second.Epoch())
+	}
+	want(t, first.Append(t.Context(), kv("b", 1)), ErrFenced)
+	want(t, first.Append(t.Context(), kv("b", 1)), ErrFenced)
+	ok(t, second.Append(t.Context(), kv("c", 1)))
+	same(t, "rows", []string{"a=1", "c=1"}, read(t, table, lance.ScanOptions{}))
+	_, err := table.Adopt(t.Context(), first.Shard(), true)
+	ok(t, err)
+	want(t, second.Append(t.Context(), kv("d", 1)), ErrFenced)
+	_, err = table.NewWriter(t.Context(), WriterOptions{Shard: first.Shard()})
+	want(t, err, ErrSealed)
+	same(t, "adopted", []string{"a=1", "c=1"}, read(t, table, lance.ScanOptions{}))
+	shards, err := table.Shards(t.Context())
+	ok(t, err)
+	if d := cmp.Diff([]ShardInfo{{ID: first.Shard(), Epoch: 3, Sealed: true, Generations: 2}}, shards); d != "" {
+		t.Error(d)
+	}
+	stats, err := table.Collect(t.Context(), CollectOptions{Now: time.Now().Add(2 * time.Hour)})
+	ok(t, err)
+	if stats.Shards != 1 || stats.Generations != 4 { // two of the fenced were never named
+		t.Errorf("%+v", stats)
+	}
+	same(t, "collected", []string{"a=1", "c=1"}, read(t, table, lance.ScanOptions{}))
+}
+
+// TestASleeperCannotTakeANumberThatWasCleanedUp: the owner sleeps before its put until
+// the shard has been claimed and the number was used and cleaned up.
+func TestASleeperCannotTakeANumberThatWasCleanedUp(t *testing.T) {
+	mem := objstore.NewMemory()
+	table := newTable(t, mem, small)
+	first := newWriter(t, table, manual)
+	ok(t, first.Append(t.Context(), kv("a", 1)))
+	second := newWriter(t, table, WriterOptions{Shard: first.Shard(), MergeAfter: -1})
+	for i := range 2 * keepStates {
+		ok(t, second.Append(t.Context(), kv(fmt.Sprintf("key-%d", i), i)))
+	}
+	_, err := table.Collect(t.Context(), CollectOptions{Now: time.Now().Add(2 * time.Hour)})
+	ok(t, err)
+	next := first.shard.state.version + 1
+	if _, err := mem.Stat(t.Context(), manifestKey(first.Shard(), next)); !errors.Is(err, objstore.ErrNotFound) {
+		t.Fatalf("version %d was not cleaned up: %v", next, err)
+	}
+	first.shard.fresh = time.Now().Add(-2 * time.Hour)
+	want(t, first.Append(t.Context(), kv("late", 1)), ErrFenced)
+	ok(t, second.Append(t.Context(), kv("b", 1)))
+	rows := read(t, table, lance.ScanOptions{})
+	if len(rows) != 2*keepStates+2 || slices.Contains(rows, "late=1") {
+		t.Errorf("rows %v", rows)
+	}
+}
+
+// TestAFailedFlushIsNotSkipped: the error is the callers', and the next flush takes
+// the number.
+func TestAFailedFlushIsNotSkipped(t *testing.T) {
+	for _, what := range []string{"data/", "_versions/", "bloom", "page_data", "page_lookup"} {
+		t.Run(what, func(t *testing.T) {
+			full := errors.New("store is full")
+			fail := false
+			mem := objstore.NewMemory()
+			store := objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+				if fail && strings.Contains(c.Key, "_gen_2/") && strings.Contains(c.Key, what) {
+					return objstore.Fate{Err: full}
+				}
+				return objstore.Fate{}
+			})
+			table := newTable(t, store, small)
+			w := newWriter(t, table, manual)
+			ok(t, w.Append(t.Context(), kv("a", 1)))
+			fail = true
+			want(t, w.Append(t.Context(), kv("b", 1)), full)
+			fail = false
+			ok(t, w.Append(t.Context(), kv("c", 1)))
+			ok(t, w.Append(t.Context(), kv("b", 2)))
+			same(t, "rows", []string{"a=1", "b=2", "c=1"}, read(t, table, lance.ScanOptions{}))
+			s, err := latestState(t.Context(), mem, w.Shard())
+			ok(t, err)
+			for i, g := range s.generations {
+				if g.number != uint64(i+1) {
+					t.Errorf("generation %d has number %d", i, g.number)
+				}
+			}
+		})
+	}
+}
+
+func TestAnUnsureAppendIsSettledByTheNextClaim(t *testing.T) {
+	for _, arrived := range []bool{true, false} {
+		lose := false
+		store := objstore.NewFault(objstore.NewMemory(), func(c objstore.Call) objstore.Fate {
+			if lose && c.Op == "put if absent" && strings.Contains(c.Key, "/manifest/") {
+				return objstore.Fate{Err: objstore.ErrAmbiguous, Done: arrived}
+			}
+			return objstore.Fate{}
+		})
+		table := newTable(t, store, small)
+		w := newWriter(t, table, manual)
+		ok(t, w.Append(t.Context(), kv("a", 1)))
+		lose = true
+		want(t, w.Append(t.Context(), kv("b", 1)), ErrUnsure)
+		lose = false
+		want(t, w.Append(t.Context(), kv("c", 1)), ErrUnsure)
+		again := newWriter(t, table, WriterOptions{Shard: w.Shard(), MergeAfter: -1})
+		ok(t, again.Append(t.Context(), kv("b", 1)))
+		same(t, "rows", []string{"a=1", "b=1"}, read(t, table, lance.ScanOptions{}))
+	}
+}
