@@ -15,6 +15,9 @@
 // Listing is in byte order of the keys and sees every write that returned before
 // it began.
 //
+// [Stage] writes several new objects for about the price of one, and with them the
+// one that makes them count.
+//
 // # Leases
 //
 // [Election] builds a lease on nothing but PutIfAbsent: numbered successors, with

@@ -1,9 +1,19 @@
 package memwal
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/lancetest"
@@ -16,31 +26,132 @@ func BenchmarkAppend(b *testing.B) {
 			s, err := objstore.OpenLocal(b.TempDir(), objstore.LocalOptions{NoSync: !sync})
 			ok(b, err)
 			w := newWriter(b, newTable(b, s, lancetest.Events), WriterOptions{KeepExisting: true})
-			i := 0
+			batch := lancetest.EventBatch(0, 5, 1, 0)
 			for b.Loop() {
-				ok(b, w.Append(b.Context(), lancetest.EventBatch(i, i+20, 1, 0)))
-				i += 20
+				ok(b, w.Append(b.Context(), batch))
 			}
 		})
 	}
 }
 
-// BenchmarkBareWrites is what an append costs the disk: the files of a generation, its
-// manifest and their directories, written and synced.
-func BenchmarkBareWrites(b *testing.B) {
+// BenchmarkAppendOverBare alternates an append of five events with the same files
+// written and synced with bare calls of the system, and reports both medians and their
+// ratio.
+func BenchmarkAppendOverBare(b *testing.B) {
+	dir := b.TempDir()
+	s, err := objstore.OpenLocal(filepath.Join(dir, "table"), objstore.LocalOptions{})
+	ok(b, err)
+	w := newWriter(b, newTable(b, s, lancetest.Events), WriterOptions{KeepExisting: true})
+	batch := lancetest.EventBatch(0, 5, 1, 0)
+	ok(b, w.Append(b.Context(), batch))
+	files := map[string][]byte{}
+	for name := range generationFiles(b, s.Root()) {
+		files[name] = make([]byte, 0)
+	}
+	for name := range files {
+		data, err := os.ReadFile(filepath.Join(s.Root(), filepath.FromSlash(name)))
+		ok(b, err)
+		files[name] = data
+	}
+	var ours, bare []time.Duration
+	for i := 0; b.Loop(); i++ {
+		start := time.Now()
+		ok(b, w.Append(b.Context(), batch))
+		ours = append(ours, time.Since(start))
+		start = time.Now()
+		bareGeneration(b, filepath.Join(dir, "bare"), i, files)
+		bare = append(bare, time.Since(start))
+	}
+	b.ReportMetric(float64(median(ours).Microseconds()), "append-p50-µs")
+	b.ReportMetric(float64(median(bare).Microseconds()), "bare-p50-µs")
+	b.ReportMetric(float64(median(ours))/float64(median(bare)), "x-bare")
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+// generationFiles are the files of the one generation below a directory.
+func generationFiles(b *testing.B, dir string) map[string]bool {
+	names := map[string]bool{}
+	err := fs.WalkDir(os.DirFS(dir), "_mem_wal", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && strings.Contains(name, "_gen_") && e.Type().IsRegular() {
+			names[name] = true
+		}
+		return err
+	})
+	ok(b, err)
+	return names
+}
+
+// bareGeneration writes and syncs, all at once, the files of a generation and their
+// directories, and after them a manifest that is made beside its name and linked.
+func bareGeneration(b *testing.B, dir string, i int, files map[string][]byte) {
+	shard := filepath.Join(dir, "shard")
+	gen := filepath.Join(shard, fmt.Sprint("gen-", i))
+	ok(b, os.MkdirAll(filepath.Join(shard, "manifest"), 0o755))
+	dirs := []string{shard, gen}
+	for name := range files {
+		sub := filepath.Join(gen, filepath.Base(filepath.Dir(name)))
+		ok(b, os.MkdirAll(sub, 0o755))
+		if !slices.Contains(dirs, sub) {
+			dirs = append(dirs, sub)
+		}
+	}
+	var open []*os.File
+	write := func(name string, data []byte) {
+		f, err := os.Create(name)
+		ok(b, err)
+		_, err = f.Write(data)
+		ok(b, err)
+		open = append(open, f)
+	}
+	for name, data := range files {
+		write(filepath.Join(gen, filepath.Base(filepath.Dir(name)), filepath.Base(name)), data)
+	}
+	manifest := filepath.Join(shard, "manifest", fmt.Sprint(i))
+	write(manifest+".tmp", make([]byte, 2000))
+	for _, d := range dirs {
+		f, err := os.Open(d)
+		ok(b, err)
+		open = append(open, f)
+	}
+	ok(b, parallel(len(open), func(k int) error { return errors.Join(open[k].Sync(), open[k].Close()) }))
+	ok(b, os.Link(manifest+".tmp", manifest))
+	f, err := os.Open(filepath.Dir(manifest))
+	ok(b, err)
+	ok(b, f.Sync())
+	ok(b, f.Close())
+	ok(b, os.Remove(manifest+".tmp"))
+}
+
+// BenchmarkAppend64 is 64 callers at once, each with a batch of six events: they share
+// generations.
+func BenchmarkAppend64(b *testing.B) {
 	s, err := objstore.OpenLocal(b.TempDir(), objstore.LocalOptions{})
 	ok(b, err)
-	names := []string{"data/x.lance", "_versions/x.manifest", "_pk_index/page_data.lance", "_pk_index/page_lookup.lance", "bloom_filter.bin"}
-	sizes := []int{16000, 3000, 1500, 1000, bloomBytes}
-	i := 0
-	for b.Loop() {
-		err := parallel(len(names), func(k int) error {
-			return s.Put(b.Context(), fmt.Sprintf("gen-%d/%s", i, names[k]), make([]byte, sizes[k]))
-		})
-		ok(b, err)
-		ok(b, s.PutIfAbsent(b.Context(), fmt.Sprintf("manifest/%d", i), []byte(fmt.Sprint("manifest", i))))
-		i++
+	w := newWriter(b, newTable(b, s, lancetest.Events), WriterOptions{KeepExisting: true})
+	batches := make([]arrow.RecordBatch, 64)
+	for i := range batches {
+		batches[i] = lancetest.EventBatch(6*i, 6*i+6, 1, 0)
 	}
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	b.ResetTimer()
+	var wg sync.WaitGroup
+	for _, batch := range batches {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := w.Append(b.Context(), batch); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
 }
 
 // BenchmarkRealFlush is the real library writing a generation: it has no call for one

@@ -146,26 +146,38 @@ func (sh *shard) takeOver(ctx context.Context) error {
 // flush makes rows a generation. With its manifest it is acknowledged; before that
 // nothing has happened, and the next flush takes the same number.
 func (sh *shard) flush(ctx context.Context, c *contents, replayed uint64) error {
-	g, err := c.write(ctx, sh.store, sh.state.id, sh.state.next)
+	g, files, err := c.layout(sh.state.id, sh.state.next)
 	if err != nil {
 		return err
 	}
-	return sh.update(ctx, func(next *state) {
-		next.generations = append(next.generations, g)
-		next.next = g.number + 1
-		next.replayAfter = max(next.replayAfter, replayed)
-		next.lastSeen = max(next.lastSeen, replayed)
-	})
+	next := sh.state.clone()
+	next.version++
+	next.generations = append(next.generations, g)
+	next.next = g.number + 1
+	next.replayAfter = max(next.replayAfter, replayed)
+	next.lastSeen = max(next.lastSeen, replayed)
+	commit, err := objstore.Stage(ctx, sh.store, files, objstore.Object{Key: manifestKey(next.id, next.version), Data: next.message()})
+	if err != nil {
+		return err
+	}
+	return sh.publish(ctx, next, commit)
 }
 
-// update puts the next version of the manifest. ErrFenced says that the shard is
-// another's, ErrUnsure that this cannot be told.
+// update puts the next version of the manifest.
 func (sh *shard) update(ctx context.Context, change func(*state)) error {
 	next := sh.state.clone()
 	next.version++
 	change(next)
+	return sh.publish(ctx, next, func(ctx context.Context) error {
+		return sh.store.PutIfAbsent(ctx, manifestKey(next.id, next.version), next.message())
+	})
+}
+
+// publish puts a manifest. ErrFenced says that the shard is another's, ErrUnsure that
+// this cannot be told.
+func (sh *shard) publish(ctx context.Context, next *state, put func(context.Context) error) error {
 	start := time.Now()
-	err := sh.store.PutIfAbsent(ctx, manifestKey(next.id, next.version), next.message())
+	err := put(ctx)
 	switch {
 	case err == nil:
 		if err := sh.current(ctx, next.version); err != nil {

@@ -3,12 +3,11 @@ package memwal
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -27,12 +26,27 @@ const Tombstone = "_tombstone"
 // keyPageRows is how many keys are in a page of a generation's key index.
 const keyPageRows = 8192
 
-// contents are the rows of a generation in its columns, the newest of each key.
+// The files of a generation beside its table.
+const (
+	keyPages  = "_pk_index/page_data.lance"
+	keyLookup = "_pk_index/page_lookup.lance"
+	bloomName = "bloom_filter.bin"
+)
+
+// contents are the rows of a generation in its columns, the newest of each key. The
+// parts, a batch each, come one after the other.
 type contents struct {
 	fields []format.Field
-	cols   []arrow.Array
-	keys   datafile.ByteView
+	parts  []part
 	rows   int
+}
+
+// part is the rows that one batch gives to a generation.
+type part struct {
+	cols  []arrow.Array
+	keyAt int
+	keys  datafile.ByteView
+	rows  int
 }
 
 // fieldsOfGeneration are the table's columns, all but the key nullable, and the
@@ -49,23 +63,38 @@ func fieldsOfGeneration(table []format.Field, key string) []format.Field {
 
 // gather puts batches together and keeps the last row of each key, in their order.
 func gather(fields []format.Field, key string, batches []arrow.RecordBatch) (*contents, error) {
-	c := &contents{fields: fields, cols: make([]arrow.Array, len(fields))}
-	for i, f := range fields {
-		var parts []arrow.Array
-		for _, rec := range batches {
-			a, err := column(rec, f)
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, a)
-		}
-		all, err := array.Concatenate(parts, memory.DefaultAllocator)
+	c := &contents{fields: fields}
+	for _, rec := range batches {
+		p, err := partOf(fields, key, rec)
 		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", f.Name, err)
+			return nil, err
 		}
-		c.cols[i] = all
+		c.parts = append(c.parts, p)
 	}
-	return c, c.dedup(key)
+	return c, c.dedup()
+}
+
+// partOf finds the columns of a batch and its keys.
+func partOf(fields []format.Field, key string, rec arrow.RecordBatch) (part, error) {
+	p := part{cols: make([]arrow.Array, len(fields)), rows: int(rec.NumRows())}
+	for i, f := range fields {
+		a, err := column(rec, f)
+		if err != nil {
+			return p, err
+		}
+		if f.Name == key {
+			p.keyAt = i
+			var ok bool
+			if p.keys, ok = datafile.ViewBytes(a); !ok || a.NullN() > 0 {
+				return p, fmt.Errorf("column %s: a key is null", key)
+			}
+		}
+		if !f.Nullable && a.NullN() > 0 {
+			return p, fmt.Errorf("column %s: %d nulls in a column without nulls", f.Name, a.NullN())
+		}
+		p.cols[i] = a
+	}
+	return p, nil
 }
 
 // column finds a column in a batch. A missing one is null; without tombstones no row
@@ -92,142 +121,159 @@ func column(rec arrow.RecordBatch, f format.Field) (arrow.Array, error) {
 	return nil, fmt.Errorf("batch has %d columns named %q", len(at), f.Name)
 }
 
-func (c *contents) dedup(key string) error {
-	at := slices.IndexFunc(c.fields, func(f format.Field) bool { return f.Name == key })
-	view, ok := datafile.ViewBytes(c.cols[at])
-	if !ok || c.cols[at].NullN() > 0 {
-		return fmt.Errorf("column %s: a key is null", key)
+// dedup drops rows that a later one replaces.
+func (c *contents) dedup() error {
+	total := 0
+	for _, p := range c.parts {
+		total += p.rows
 	}
-	n := c.cols[at].Len()
-	last := make(map[string]int, n)
-	for i := range n {
-		last[string(view.At(i))] = i
-	}
-	if len(last) < n {
-		rows := slices.Sorted(func(yield func(int) bool) {
-			for _, i := range last {
-				if !yield(i) {
-					return
+	seen := make(map[string]struct{}, total)
+	for i := len(c.parts) - 1; i >= 0; i-- {
+		p := &c.parts[i]
+		var newest []int // rows in reverse, made once one is not the newest
+		for row := p.rows - 1; row >= 0; row-- {
+			before := len(seen)
+			seen[string(p.keys.At(row))] = struct{}{}
+			switch {
+			case len(seen) == before && newest == nil:
+				newest = make([]int, 0, p.rows)
+				for r := p.rows - 1; r > row; r-- {
+					newest = append(newest, r)
 				}
+			case len(seen) > before && newest != nil:
+				newest = append(newest, row)
 			}
-		})
-		for i := range c.cols {
-			a, err := arrays.Pick(c.cols[i], rows)
-			if err != nil {
-				return err
-			}
-			c.cols[i] = a
 		}
-		view, _ = datafile.ViewBytes(c.cols[at])
+		if newest == nil {
+			continue
+		}
+		slices.Reverse(newest)
+		if err := p.pick(newest); err != nil {
+			return err
+		}
 	}
-	c.keys, c.rows = view, len(last)
+	c.rows = len(seen)
 	return nil
 }
 
-// write puts the files of a generation into a new directory of a shard. They are all
-// durable when it returns; nothing names them yet.
-func (c *contents) write(ctx context.Context, store objstore.Store, shard ID, number uint64) (generation, error) {
-	var token [4]byte
-	_, _ = rand.Read(token[:])
-	g := generation{number: number, dir: fmt.Sprintf("%s_gen_%d", hex.EncodeToString(token[:]), number), rows: uint64(c.rows)}
-	files, err := c.files(&g)
-	if err != nil {
-		return g, err
+func (p *part) pick(rows []int) error {
+	for i := range p.cols {
+		a, err := arrays.Pick(p.cols[i], rows)
+		if err != nil {
+			return err
+		}
+		p.cols[i] = a
 	}
-	dir := shardDir(shard) + g.dir + "/"
-	var wg sync.WaitGroup
-	errs := make(chan error, len(files))
-	for name, data := range files {
-		wg.Go(func() {
-			if err := store.Put(ctx, dir+name, data); err != nil {
-				errs <- err
-			}
-		})
-	}
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return g, err
-	default:
-		return g, nil
-	}
+	p.keys, _ = datafile.ViewBytes(p.cols[p.keyAt])
+	p.rows = len(rows)
+	return nil
 }
 
-// files lays a generation out: a table of one version and one fragment, an index of
-// its keys, and a bloom filter.
-func (c *contents) files(g *generation) (map[string][]byte, error) {
-	data, err := fileOf(c.fields, c.cols)
+// keys returns the keys in the order of the rows. They share memory with the batches.
+func (c *contents) keys() [][]byte {
+	keys := make([][]byte, 0, c.rows)
+	for _, p := range c.parts {
+		for i := range p.rows {
+			keys = append(keys, p.keys.At(i))
+		}
+	}
+	return keys
+}
+
+// layout makes the files of a generation in a new directory of a shard: a table of one
+// version and one fragment, an index of its keys, and a bloom filter.
+func (c *contents) layout(shard ID, number uint64) (generation, []objstore.Object, error) {
+	var token [4]byte
+	_, _ = rand.Read(token[:])
+	g := generation{number: number, dir: hex.EncodeToString(token[:]) + "_gen_" + strconv.FormatUint(number, 10), rows: uint64(c.rows)}
+	data, err := fileOf(c.fields, func(w *datafile.Writer) (err error) {
+		for i := 0; err == nil && i < len(c.parts); i++ {
+			err = w.Write(c.parts[i].cols)
+		}
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return g, nil, err
 	}
 	path := format.DataFileName()
 	m := &format.Manifest{Fields: c.fields, Version: 1, Time: time.Now(), FileVersion: "2.0"}
 	m.Fragments = []format.Fragment{{Files: []format.DataFile{format.DataFileOf(path, c.fields, int64(len(data)))}, Rows: int64(c.rows)}}
 	m.Reserve(0)
-	files, err := c.keyIndex()
+	keys := c.keys()
+	pages, lookup, err := keyIndex(keys)
 	if err != nil {
-		return nil, err
+		return g, nil, err
 	}
 	filter := newBloom()
-	for i := range c.rows {
-		filter.add(keyHash(c.keys.At(i)))
-		g.keyBytes += uint64(len(c.keys.At(i)))
+	for _, k := range keys {
+		filter.add(keyHash(k))
+		g.keyBytes += uint64(len(k))
 	}
 	g.memory = uint64(len(data))
-	files["data/"+path] = data
-	files[format.ManifestKey(1)] = m.File()
-	files["bloom_filter.bin"] = filter.bytes()
-	return files, nil
+	dir := shardDir(shard) + g.dir + "/"
+	return g, []objstore.Object{
+		{Key: dir + "data/" + path, Data: data},
+		{Key: dir + format.ManifestKey(1), Data: m.File()},
+		{Key: dir + keyPages, Data: pages},
+		{Key: dir + keyLookup, Data: lookup},
+		{Key: dir + bloomName, Data: filter.bytes()},
+	}, nil
 }
 
-func fileOf(fields []format.Field, cols []arrow.Array, metadata ...[2]string) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := datafile.NewWriter(&b, fields, metadata...)
+func fileOf(fields []format.Field, write func(*datafile.Writer) error, metadata ...[2]string) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, 4096))
+	w, err := datafile.NewWriter(b, fields, metadata...)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Write(cols); err != nil {
+	if err := write(w); err != nil {
 		return nil, err
 	}
 	err = w.Close()
 	return b.Bytes(), err
 }
 
+// The columns of a key index.
+var (
+	keyPageFields   = []format.Field{{ID: 0, Name: "values", Logical: "string", Nullable: true}, {ID: 1, Name: "ids", Logical: "uint64"}}
+	keyLookupFields = []format.Field{
+		{ID: 0, Name: "min", Logical: "string", Nullable: true}, {ID: 1, Name: "max", Logical: "string", Nullable: true},
+		{ID: 2, Name: "null_count", Logical: "uint32"}, {ID: 3, Name: "page_idx", Logical: "uint32"},
+	}
+)
+
 // keyIndex is a BTREE of the keys and their row numbers.
-func (c *contents) keyIndex() (map[string][]byte, error) {
-	order := make([]int, c.rows)
+func keyIndex(keys [][]byte) (data, lookup []byte, err error) {
+	order := make([]int, len(keys))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(c.keys.At(a), c.keys.At(b)) })
+	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
 	values, mins, maxs := array.NewStringBuilder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator)
 	ids := array.NewUint64Builder(memory.DefaultAllocator)
 	nulls, pages := array.NewUint32Builder(memory.DefaultAllocator), array.NewUint32Builder(memory.DefaultAllocator)
+	values.Reserve(len(keys))
+	ids.Reserve(len(keys))
 	for at, i := range order {
-		values.Append(string(c.keys.At(i)))
+		values.BinaryBuilder.Append(keys[i])
 		ids.Append(uint64(i))
 		if at%keyPageRows == 0 {
-			mins.Append(string(c.keys.At(i)))
-			maxs.Append(string(c.keys.At(order[min(at+keyPageRows, c.rows)-1])))
+			mins.BinaryBuilder.Append(keys[i])
+			maxs.BinaryBuilder.Append(keys[order[min(at+keyPageRows, len(order))-1]])
 			nulls.Append(0)
 			pages.Append(uint32(at / keyPageRows))
 		}
 	}
-	data, err := fileOf([]format.Field{
-		{ID: 0, Name: "values", Logical: "string", Nullable: true}, {ID: 1, Name: "ids", Logical: "uint64"},
-	}, []arrow.Array{values.NewArray(), ids.NewArray()})
+	data, err = fileOf(keyPageFields, func(w *datafile.Writer) error {
+		return w.Write([]arrow.Array{values.NewArray(), ids.NewArray()})
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	lookup, err := fileOf([]format.Field{
-		{ID: 0, Name: "min", Logical: "string", Nullable: true}, {ID: 1, Name: "max", Logical: "string", Nullable: true},
-		{ID: 2, Name: "null_count", Logical: "uint32"}, {ID: 3, Name: "page_idx", Logical: "uint32"},
-	}, []arrow.Array{mins.NewArray(), maxs.NewArray(), nulls.NewArray(), pages.NewArray()},
-		[2]string{"batch_size", fmt.Sprint(keyPageRows)}, [2]string{"range_partitioned", "false"})
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{"_pk_index/page_data.lance": data, "_pk_index/page_lookup.lance": lookup}, nil
+	lookup, err = fileOf(keyLookupFields, func(w *datafile.Writer) error {
+		return w.Write([]arrow.Array{mins.NewArray(), maxs.NewArray(), nulls.NewArray(), pages.NewArray()})
+	}, [2]string{"batch_size", strconv.Itoa(keyPageRows)}, [2]string{"range_partitioned", "false"})
+	return data, lookup, err
 }
 
 // newestFirst orders generations.

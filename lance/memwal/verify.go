@@ -10,7 +10,7 @@ import (
 )
 
 // sidecars are the files of a generation that its version does not name.
-var sidecars = []string{"_pk_index/page_data.lance", "_pk_index/page_lookup.lance", "bloom_filter.bin"}
+var sidecars = []string{keyPages, keyLookup, bloomName}
 
 // Verify checks the table as lance.Dataset.Verify does, and every generation that a
 // shard names and the table does not have: that it is there with its sidecars, that it

@@ -282,7 +282,7 @@ func (s *scan) emit(src *source, rec arrow.RecordBatch, schema *arrow.Schema, ke
 func (src *source) mayHave(ctx context.Context, keys []any) bool {
 	src.once.Do(func() {
 		if src.d.Writer() == format.WriterName+" "+format.WriterVersion {
-			if b, err := src.d.Store().Get(ctx, "bloom_filter.bin", 4<<20); err == nil {
+			if b, err := src.d.Store().Get(ctx, bloomName, 4<<20); err == nil {
 				src.filter = parseBloom(b)
 			}
 		}

@@ -149,7 +149,7 @@ func (w *Writer) Append(ctx context.Context, batch arrow.RecordBatch) error {
 	if batch.NumRows() == 0 {
 		return nil
 	}
-	if _, err := gather(w.shard.fields, w.shard.key, []arrow.RecordBatch{batch}); err != nil {
+	if _, err := partOf(w.shard.fields, w.shard.key, batch); err != nil {
 		return fmt.Errorf("append: %w", err) // this caller's fault must not be the others'
 	}
 	p := &pending{ctx: ctx, batch: batch, bytes: sizeOf(batch), answer: make(chan error, 1)}
@@ -181,45 +181,88 @@ func sizeOf(batch arrow.RecordBatch) (n int64) {
 
 // flushLoop makes generations of what waits.
 func (w *Writer) flushLoop() {
-	var carry *pending
+	g := gathering{w: w}
 	for {
-		group := w.next(&carry)
+		group := g.next()
 		if group == nil {
 			return
 		}
+		start := time.Now()
 		err := w.flush(group)
+		g.took = time.Since(start)
 		for _, p := range group {
 			p.answer <- err
 		}
 	}
 }
 
-// next waits for an append and takes those that wait with it, up to the bounds. What
-// would exceed them is carried to the next generation.
-func (w *Writer) next(carry **pending) []*pending {
-	first := *carry
-	*carry = nil
+// gathering puts callers into groups.
+type gathering struct {
+	w *Writer
+	// carry is what would have exceeded the bounds of the group before.
+	carry *pending
+	// size is how many callers the group before had, and took how long their flush
+	// took.
+	size int
+	took time.Duration
+}
+
+// next waits for an append and takes those that wait with it, up to the bounds. Callers
+// that were together the last time and append again are on their way once they have
+// their answer: for as many as those the group stays open for a moment that is short
+// against a flush. A caller alone never waits.
+func (g *gathering) next() []*pending {
+	first := g.carry
+	g.carry = nil
 	if first == nil {
 		select {
-		case first = <-w.queue:
-		case <-w.quit:
+		case first = <-g.w.queue:
+		case <-g.w.quit:
 			return nil
 		}
 	}
 	group := []*pending{first}
 	rows, bytes := first.batch.NumRows(), first.bytes
+	var timer *time.Timer
 	for {
-		select {
-		case p := <-w.queue:
-			rows, bytes = rows+p.batch.NumRows(), bytes+p.bytes
-			if rows > w.opts.MaxRows || bytes > w.opts.MaxBytes {
-				*carry = p
-				return group
-			}
-			group = append(group, p)
-		default:
-			return group
+		p := g.another(len(group), &timer)
+		if p == nil {
+			break
 		}
+		rows, bytes = rows+p.batch.NumRows(), bytes+p.bytes
+		if rows > g.w.opts.MaxRows || bytes > g.w.opts.MaxBytes {
+			g.carry = p
+			break
+		}
+		group = append(group, p)
+	}
+	if timer != nil {
+		timer.Stop()
+	}
+	g.size = len(group)
+	return group
+}
+
+// another takes one more append, nil if none comes.
+func (g *gathering) another(have int, timer **time.Timer) *pending {
+	select {
+	case p := <-g.w.queue:
+		return p
+	default:
+	}
+	if have >= g.size {
+		return nil
+	}
+	if *timer == nil {
+		*timer = time.NewTimer(g.took / 8)
+	}
+	select {
+	case p := <-g.w.queue:
+		return p
+	case <-(*timer).C:
+		return nil
+	case <-g.w.quit:
+		return nil
 	}
 }
 
