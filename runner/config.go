@@ -18,8 +18,6 @@ const (
 	DefaultGrace = study.DefaultGrace
 	// MinGrace is the shortest grace that leaves time for a heartbeat.
 	MinGrace = 100 * time.Millisecond
-	// stopPatience is how long a command may take to end after it was asked.
-	stopPatience = 5 * time.Second
 )
 
 // Config says what a worker does.

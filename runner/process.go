@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/child"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
@@ -205,7 +206,7 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 	ctx, ended := context.WithCancel(ctx)
 	defer ended()
 	cmd := exec.Command(s.Argv[0], s.Argv[1:]...)
-	detachWorker(cmd)
+	child.DetachLasting(cmd)
 	cmd.Stderr = s.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -233,7 +234,7 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 	}()
 	report, group, told, readErr := s.listen(out, i, cmd.Process.Pid, one)
 	if group > 0 {
-		killGroup(group) // the kernel ends no more than the command itself
+		child.KillGroup(group) // the kernel ends no more than the command itself
 	}
 	waitErr := cmd.Wait()
 	switch {

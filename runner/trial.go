@@ -7,11 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/child"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/study"
@@ -23,7 +23,7 @@ type attempt struct {
 	t     *study.Trial
 	fence study.Fence
 	objs  *objectives
-	tail  tail
+	tail  child.Tail
 	// lost is why the trial was taken away, once it was.
 	lost error
 	// pruned tells that the pruner stopped the command.
@@ -66,57 +66,11 @@ func (a *attempt) runCommand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The kernel ends the child when the thread that started it does.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	defer context.AfterFunc(ctx, a.objs.close)()
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	detach(cmd)
-	cmd.Dir, cmd.Env = a.Dir, append(os.Environ(), a.environment()...)
-	var asked time.Time // to end
-	cmd.Cancel = func() error {
-		asked = time.Now()
-		return interrupt(cmd.Process)
-	}
-	cmd.WaitDelay = stopPatience
-	return a.runReading(cmd, func() time.Time {
-		if asked.IsZero() {
-			return time.Now().Add(outputPatience)
-		}
-		return asked.Add(stopPatience)
-	})
-}
-
-// runReading runs a command and reads what it prints, after its end until the
-// time that until gives. Then what it left running is killed; whether that kept
-// the output open says nothing about the command.
-func (a *attempt) runReading(cmd *exec.Cmd, until func() time.Time) error {
 	lines := metrics.NewMixed(0, a.objs.take)
-	stdout, err := newOutput(io.MultiWriter(&a.tail, lines))
-	if err != nil {
-		return err
-	}
-	stderr, err := newOutput(&a.tail)
-	if err != nil {
-		stdout.w.Close()
-		stdout.finish(time.Now())
-		return err
-	}
-	cmd.Stdout, cmd.Stderr = stdout.w, stderr.w
-	err = cmd.Start()
-	stdout.w.Close()
-	stderr.w.Close()
-	if err == nil {
-		a.group(cmd.Process.Pid)
-		err = cmd.Wait()
-	}
-	end := until()
-	stdout.finish(end)
-	stderr.finish(end)
-	if cmd.Process != nil {
-		killGroup(cmd.Process.Pid)
-		a.group(0)
-	}
+	err = child.Run(ctx, args, func(cmd *exec.Cmd) {
+		cmd.Dir, cmd.Env = a.Dir, append(os.Environ(), a.environment()...)
+	}, io.MultiWriter(&a.tail, lines), &a.tail, a.group)
 	return errors.Join(err, lines.Close())
 }
 

@@ -1,4 +1,4 @@
-package runner
+package child
 
 import (
 	"bytes"
@@ -7,24 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// tailBytes is how much of the end of a trial's output is kept as the reason
+// TailBytes is how much of the end of a command's output is kept as the reason
 // of its failure.
-const tailBytes = 4 << 10
+const TailBytes = 4 << 10
 
-// tail keeps the end of what is written to it. It is safe for concurrent use:
+// Tail keeps the end of what is written to it. It is safe for concurrent use:
 // standard output and standard error share one.
-type tail struct {
+type Tail struct {
 	mu  sync.Mutex
 	buf []byte
 	cut bool
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+// Write implements io.Writer; it does not fail.
+func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - 2*tailBytes; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[len(t.buf)-tailBytes:]...)
+	if over := len(t.buf) - 2*TailBytes; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-TailBytes:]...)
 		t.cut = true
 	}
 	return len(p), nil
@@ -32,12 +33,12 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // String returns the end of the output as valid text, beginning with a whole
 // line where one begins within it.
-func (t *tail) String() string {
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.buf
-	if len(b) > tailBytes {
-		b, t.cut = b[len(b)-tailBytes:], true
+	if len(b) > TailBytes {
+		b, t.cut = b[len(b)-TailBytes:], true
 	}
 	if t.cut {
 		for len(b) > 0 && !utf8.RuneStart(b[0]) {
