@@ -8,7 +8,7 @@ import (
 )
 
 func TestPlaceholders(t *testing.T) {
-	values := map[string]string{"lr": "0.01", "opt": "adam w"}
+	given := values{texts: map[string]string{"lr": "0.01", "opt": "adam w"}, absent: map[string]bool{"beta": true}}
 	for _, c := range []struct {
 		name string
 		args []string
@@ -23,6 +23,9 @@ func TestPlaceholders(t *testing.T) {
 		{"lone closing brace", []string{"a}b"}, []string{"a}b"}, ""},
 		{"empty argument", []string{"train", ""}, []string{"train", ""}, ""},
 		{"a value is not searched again", []string{"{{lr}"}, []string{"{lr}"}, ""},
+		{"absent parameter", []string{"b={beta}"}, []string{"b="}, ""},
+		{"absent parameter with a text", []string{"b={beta:-0.9}", "{lr:-1}", "{beta:-}"}, []string{"b=0.9", "0.01", ""}, ""},
+		{"unknown name with a text", []string{"{momentum:-1}"}, nil, `"momentum"`},
 		{"unknown name", []string{"{momentum}"}, nil, `"momentum"`},
 		{"unclosed", []string{"{lr"}, nil, "{{"},
 		{"empty name", []string{"{}"}, nil, "{{"},
@@ -34,7 +37,7 @@ func TestPlaceholders(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				return cmd.expand(values)
+				return cmd.expand(given)
 			}()
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
@@ -61,15 +64,15 @@ func FuzzPlaceholders(f *testing.F) {
 		if err != nil {
 			return
 		}
-		values := map[string]string{}
+		given := map[string]string{}
 		for _, n := range cmd.names() {
-			values[n] = "{" + n + "}"
+			given[n] = "{" + n + "}"
 		}
-		got, err := cmd.expand(values)
+		got, err := cmd.expand(values{texts: given})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got[0] != arg && !strings.Contains(arg, "{{") && !strings.Contains(arg, "}}") {
+		if got[0] != arg && !strings.Contains(arg, "{{") && !strings.Contains(arg, "}}") && !strings.Contains(arg, ":-") {
 			t.Errorf("%q became %q", arg, got[0])
 		}
 	})

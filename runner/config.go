@@ -1,12 +1,15 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/child"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/pruner"
 	"github.com/foldlog/foldlog/study/sampler"
@@ -18,6 +21,12 @@ const (
 	DefaultGrace = study.DefaultGrace
 	// MinGrace is the shortest grace that leaves time for a heartbeat.
 	MinGrace = 100 * time.Millisecond
+	// DefaultStopGrace is how long a command may take to end after it was asked.
+	DefaultStopGrace = child.StopPatience
+	// DefaultLogBytes is how much of a trial's output its log keeps.
+	DefaultLogBytes = 16 << 20
+	// MaxJobs is how many trials one process runs at once at most.
+	MaxJobs = 256
 )
 
 // Config says what a worker does.
@@ -34,21 +43,48 @@ type Config struct {
 	// Trials is the budget: how many trials the study may have in all, retries
 	// not counted. 0 runs only what is waiting.
 	Trials uint64
+	// Jobs is how many trials run at once in this process, 1 if 0.
+	Jobs int
 	// Retries is how often a failed trial is tried again.
 	Retries uint64
 	// Grace is how long a worker may be silent; 0 is [DefaultGrace].
 	Grace time.Duration
-	// Dir is the command's working directory, "" for our own.
+	// TrialTimeout is how long a command may run, 0 without a limit. The trial
+	// of one that takes longer is failed.
+	TrialTimeout time.Duration
+	// StopGrace is how long a command that is stopped has between SIGTERM and
+	// SIGKILL, 0 for [DefaultStopGrace].
+	StopGrace time.Duration
+	// Dir is the command's working directory, "" for our own. It may have
+	// placeholders, and is made.
 	Dir string
+	// Env are further variables of the command's environment, NAME=VALUE. The
+	// values may have placeholders.
+	Env []string
+	// Here is what {here} stands for.
+	Here string
 	// Journal is the path of the journal, for FOLDLOG_JOURNAL and for results
 	// that came too late.
 	Journal string
+	// Logs is the directory of the trials' logs, "" for none: standard output
+	// and error of a trial in STUDY/NUMBER.log, which keeps the newest
+	// LogBytes (0 for [DefaultLogBytes]) together with NUMBER.log.1 beside it.
+	Logs     string
+	LogBytes int64
+	// Runs is the root under which every trial's metrics are kept as a run, in
+	// the layout of package metrics, "" for none.
+	Runs string
+	// State is the directory below which every trial has one for its
+	// checkpoints (FOLDLOG_STATE_DIR), "" for none.
+	State string
 }
 
 // prepared is a Config that was checked against its study.
 type prepared struct {
 	Config
 	command    command
+	dir        template
+	env        []template
 	sampler    sampler.Sampler
 	pruner     pruner.Pruner
 	name       string
@@ -80,16 +116,39 @@ func (c Config) prepare(snap *study.Snapshot) (*prepared, error) {
 	if p.pruner, err = pruner.Of(st); err != nil {
 		return nil, err
 	}
-	if p.Grace == 0 {
-		p.Grace = DefaultGrace
-	}
-	if p.command, err = parseCommand(c.Command); err != nil {
+	p.Jobs = max(p.Jobs, 1)
+	p.Grace = cmp.Or(p.Grace, DefaultGrace)
+	p.StopGrace = cmp.Or(p.StopGrace, DefaultStopGrace)
+	p.LogBytes = cmp.Or(p.LogBytes, DefaultLogBytes)
+	if err := p.parse(); err != nil {
 		return nil, &ConfigError{err}
 	}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// parse takes the texts with placeholders apart.
+func (p *prepared) parse() (err error) {
+	if p.command, err = parseCommand(p.Command); err != nil {
+		return err
+	}
+	if p.dir, err = parseTemplate(p.Dir); err != nil {
+		return fmt.Errorf("working directory %q: %w", p.Dir, err)
+	}
+	for _, text := range p.Env {
+		name, _, ok := strings.Cut(text, "=")
+		if !ok || name == "" || strings.ContainsRune(text, 0) {
+			return fmt.Errorf("variable %q is not NAME=VALUE", text)
+		}
+		t, err := parseTemplate(text)
+		if err != nil {
+			return fmt.Errorf("variable %q: %w", name, err)
+		}
+		p.env = append(p.env, t)
+	}
+	return nil
 }
 
 // ConfigError is a [Config] that is wrong for its study, or for any.
@@ -110,6 +169,12 @@ func (p *prepared) check() error {
 	switch {
 	case p.Grace < MinGrace:
 		return wrongf("grace of %v is shorter than %v", p.Grace, MinGrace)
+	case p.TrialTimeout < 0 || p.StopGrace < 0:
+		return wrongf("a time limit is negative")
+	case p.Jobs > MaxJobs:
+		return wrongf("%d jobs, at most %d run in one process", p.Jobs, MaxJobs)
+	case p.LogBytes < 0:
+		return wrongf("a log of %d bytes", p.LogBytes)
 	case p.Space != nil && p.Space.Raw != "":
 		return errors.New("the study declares a search space of an unknown shape")
 	case len(p.Metrics) == 0:
@@ -122,7 +187,7 @@ func (p *prepared) check() error {
 			return wrongf("metric %q stands twice", m)
 		}
 	}
-	if program := p.command[0]; len(program) == 1 && p.Dir == "" {
+	if program := p.command[0]; program.fixed() && p.Dir == "" {
 		if _, err := exec.LookPath(program[0].text); err != nil {
 			return wrongf("the command cannot be run: %w", err)
 		}
@@ -130,13 +195,20 @@ func (p *prepared) check() error {
 	if err := sampler.Check(p.sampler, study.Config{Directions: p.directions, Space: p.Space}); err != nil {
 		return err
 	}
+	return p.checkNames()
+}
+
+// checkNames refuses placeholders for what no trial will have.
+func (p *prepared) checkNames() error {
 	if p.Space == nil {
 		return nil // enqueued trials may bring every parameter
 	}
-	for _, name := range p.command.names() {
-		known := func(s study.SpaceParam) bool { return s.Name == name }
-		if !slices.ContainsFunc(p.Space.Params, known) {
-			return wrongf("the command names {%s}, which is no parameter; write {{ and }} for braces", name)
+	for _, texts := range [][]template{p.command, {p.dir}, p.env} {
+		for _, name := range command(texts).names() {
+			known := func(s study.SpaceParam) bool { return s.Name == name }
+			if !slices.Contains(ownNames, name) && !slices.ContainsFunc(p.Space.Params, known) {
+				return wrongf("the command names {%s}, which is no parameter; write {{ and }} for braces", name)
+			}
 		}
 	}
 	return nil

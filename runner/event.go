@@ -27,6 +27,9 @@ const (
 	Late EventKind = "late"
 	// TakenOver: the journal's lease was taken from a writer that had stopped.
 	TakenOver EventKind = "taken-over"
+	// Missing: something of a trial besides the trial itself, as its log, could
+	// not be kept.
+	Missing EventKind = "missing"
 	// Trouble: the journal could not be written and is tried again.
 	Trouble EventKind = "trouble"
 )

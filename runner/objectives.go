@@ -47,8 +47,8 @@ func newObjectives(names []string) *objectives {
 	return o
 }
 
-// take looks at one line of the output.
-func (o *objectives) take(it *metrics.Item) {
+// take looks at one line of the output. It returns the step of an object.
+func (o *objectives) take(it *metrics.Item) (step int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.pending) >= maxPending && !o.closed {
@@ -58,13 +58,14 @@ func (o *objectives) take(it *metrics.Item) {
 	case it.Kind == metrics.ItemEvent && it.Event.Kind == metrics.KindMetric:
 		o.value(it.Event.Name, it.Event.Step, it.Event.Value.Float64())
 	case it.Kind == metrics.ItemValues && len(it.Line) > 0 && it.Line[0] == '{':
-		o.object(it.Values)
+		return o.object(it.Values)
 	}
+	return 0
 }
 
 // object takes a plain JSON object; its steps count by themselves if it has
-// none.
-func (o *objectives) object(values []metrics.Value) {
+// none. One without an objective belongs to the step before.
+func (o *objectives) object(values []metrics.Value) int64 {
 	step := int64(-1)
 	found := false
 	for _, v := range values {
@@ -76,7 +77,10 @@ func (o *objectives) object(values []metrics.Value) {
 		found = found || v.IsNumber && slices.Contains(o.names, v.Name)
 	}
 	if !found {
-		return
+		if step < 0 {
+			step = max(int64(o.auto)-1, 0)
+		}
+		return step
 	}
 	if step < 0 {
 		step = int64(o.auto)
@@ -88,6 +92,7 @@ func (o *objectives) object(values []metrics.Value) {
 		}
 	}
 	o.endRow()
+	return step
 }
 
 // wholeStep takes a step that is a whole number, however it is spelled: 100 and

@@ -48,7 +48,7 @@ func TestObjectivesFromOutput(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newObjectives(c.metrics)
-			m := metrics.NewMixed(0, o.take)
+			m := metrics.NewMixed(0, func(it *metrics.Item) { o.take(it) })
 			for _, l := range c.lines {
 				fmt.Fprintln(m, l)
 			}
@@ -70,7 +70,7 @@ func TestObjectivesFromOutput(t *testing.T) {
 
 func TestFastCommandWaitsForTheJournal(t *testing.T) {
 	o := newObjectives([]string{"loss"})
-	m := metrics.NewMixed(0, o.take)
+	m := metrics.NewMixed(0, func(it *metrics.Item) { o.take(it) })
 	written := make(chan struct{})
 	go func() {
 		defer close(written)

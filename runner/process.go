@@ -35,8 +35,9 @@ type order struct {
 type message struct {
 	Worker uint64 `json:"worker,omitempty"`
 	Event  *Event `json:"event,omitempty"`
-	// Group is the process group of the command that runs, 0 once it has ended.
-	Group *int   `json:"group,omitempty"`
+	// Group is the process group of a command that runs, Gone one that has ended.
+	Group int    `json:"group,omitempty"`
+	Gone  int    `json:"gone,omitempty"`
 	Ended bool   `json:"ended,omitempty"`
 	Error string `json:"error,omitempty"`
 }
@@ -109,7 +110,13 @@ func workOn(ctx context.Context, drain <-chan struct{}, o *order, w *messenger) 
 		return err
 	}
 	w.send(message{Worker: st.Worker()})
-	_, err = work(ctx, drain, st, o.Config, tell, func(group int) { w.send(message{Group: &group}) })
+	_, err = work(ctx, drain, st, o.Config, tell, func(group int, runs bool) {
+		if runs {
+			w.send(message{Group: group})
+		} else {
+			w.send(message{Gone: group})
+		}
+	})
 	return errors.Join(err, st.Close())
 }
 
@@ -232,8 +239,8 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 		}
 		<-ctx.Done()
 	}()
-	report, group, told, readErr := s.listen(out, i, cmd.Process.Pid, one)
-	if group > 0 {
+	report, groups, told, readErr := s.listen(out, i, cmd.Process.Pid, one)
+	for group := range groups {
 		child.KillGroup(group) // the kernel ends no more than the command itself
 	}
 	waitErr := cmd.Wait()
@@ -253,10 +260,11 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 }
 
 // listen takes a worker's messages until it ends. The report is counted from
-// the events, so that a worker that is killed leaves one too. Group is that of
-// the command that it left running.
-func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report Report, group int, told string, err error) {
+// the events, so that a worker that is killed leaves one too. Groups are those of
+// the commands that it left running.
+func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report Report, groups map[int]bool, told string, err error) {
 	ended := false
+	groups = make(map[int]bool)
 	dec := json.NewDecoder(out)
 	for {
 		var m message
@@ -264,7 +272,7 @@ func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report 
 			if errors.Is(err, io.EOF) && ended {
 				err = nil
 			}
-			return report, group, told, err
+			return report, groups, told, err
 		}
 		one.Lock()
 		switch {
@@ -275,8 +283,10 @@ func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report 
 			if s.OnEvent != nil {
 				s.OnEvent(i, *m.Event)
 			}
-		case m.Group != nil:
-			group = *m.Group
+		case m.Group != 0:
+			groups[m.Group] = true
+		case m.Gone != 0:
+			delete(groups, m.Gone)
 		case m.Worker != 0 && s.OnStart != nil:
 			s.OnStart(i, pid, m.Worker)
 		}

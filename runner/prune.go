@@ -8,7 +8,7 @@ import (
 // trial: it is asked to end, as when its worker is stopped, and the trial ends
 // as pruned however the command does.
 func (a *attempt) prune() {
-	if _, never := a.pruner.(pruner.None); never || a.wasPruned() {
+	if _, never := a.pruner.(pruner.None); never {
 		return
 	}
 	snap := a.st.Snapshot()
@@ -20,14 +20,5 @@ func (a *attempt) prune() {
 	if err != nil || !a.pruner.Prune(pruner.NewHistory(snap, st), t) {
 		return
 	}
-	a.mu.Lock()
-	a.pruned = true
-	a.mu.Unlock()
-	a.kill()
-}
-
-func (a *attempt) wasPruned() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.pruned
+	a.kill(errPruned)
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,27 +17,28 @@ import (
 
 // attempt is one run of a trial's command.
 type attempt struct {
-	*worker
+	*loop
 	t     *study.Trial
 	fence study.Fence
 	objs  *objectives
 	tail  child.Tail
-	// lost is why the trial was taken away, once it was.
-	lost error
-	// pruned tells that the pruner stopped the command.
-	pruned bool
-	// kill stops the command.
-	kill context.CancelFunc
-	mu   sync.Mutex
+	log   *logFile
+	run   *stream
+	// stateDir is where the command keeps its checkpoints, "" without.
+	stateDir string
+	// kill stops the command, for one of the reasons of stop.go; the first
+	// counts.
+	kill context.CancelCauseFunc
 }
 
 // trial runs the command of a trial and finishes the trial. The error is for
 // what keeps the worker from going on.
-func (w *worker) trial(ctx context.Context, t *study.Trial, fence study.Fence) error {
-	running, kill := context.WithCancel(ctx)
-	defer kill()
-	a := &attempt{worker: w, t: t, fence: fence, objs: newObjectives(w.Metrics), kill: kill}
+func (w *loop) trial(ctx context.Context, c *claimed) error {
+	running, kill := context.WithCancelCause(ctx)
+	defer kill(nil)
+	a := &attempt{loop: w, t: c.t, fence: c.fence, objs: newObjectives(w.Metrics), kill: kill}
 	a.happened(Event{Kind: Started})
+	a.open(&c.plan)
 	var helpers sync.WaitGroup
 	done := make(chan struct{})
 	helpers.Go(func() { a.renew(done) })
@@ -47,10 +46,54 @@ func (w *worker) trial(ctx context.Context, t *study.Trial, fence study.Fence) e
 	runErr := a.runCommand(running)
 	close(done)
 	helpers.Wait()
-	if ctx.Err() != nil && runErr != nil && a.lostTo() == nil && !a.wasPruned() {
+	stopped := stopReason(running)
+	if ctx.Err() != nil && runErr != nil && stopped == nil {
 		return a.giveBack()
 	}
-	return a.finish(ctx, a.outcome(runErr))
+	outcome := a.outcome(runErr, stopped)
+	a.close(outcome)
+	return a.finish(ctx, outcome)
+}
+
+// open makes what is kept beside the journal. Without it the trial runs all the
+// same.
+func (a *attempt) open(p *plan) {
+	if p.log != "" {
+		a.log = newLogFile(p.log, a.LogBytes)
+	}
+	var err error
+	if p.open != nil {
+		if a.run, err = openStream(a.Runs, p.link, p.open); err != nil {
+			a.missing(fmt.Errorf("its metrics are not kept as a run: %w", err))
+		}
+	}
+	if err := a.openState(); err != nil {
+		a.missing(err)
+	}
+}
+
+// close ends what open has made.
+func (a *attempt) close(o study.Outcome) {
+	failure, _, _ := strings.Cut(o.Error, "\n")
+	a.missing(a.run.end(failure))
+	a.closeLog()
+	a.closeState()
+}
+
+func (a *attempt) closeLog() {
+	if a.log == nil {
+		return
+	}
+	if err := a.log.close(); err != nil {
+		a.missing(fmt.Errorf("its log is not whole: %w", err))
+	}
+}
+
+// missing tells of something besides the trial that could not be kept.
+func (a *attempt) missing(err error) {
+	if err != nil {
+		a.happened(Event{Kind: Missing, Text: err.Error()})
+	}
 }
 
 // happened tells of something that happened to this trial.
@@ -62,35 +105,34 @@ func (a *attempt) happened(e Event) {
 
 // runCommand runs the command to its end, or until ctx ends.
 func (a *attempt) runCommand(ctx context.Context) error {
-	args, err := a.command.expand(a.texts())
+	v := a.values(a.t)
+	args, err := a.command.expand(v)
+	if err != nil {
+		return err
+	}
+	dir, err := a.makeDir(v)
+	if err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	env, err := a.environment(v)
 	if err != nil {
 		return err
 	}
 	defer context.AfterFunc(ctx, a.objs.close)()
-	lines := metrics.NewMixed(0, a.objs.take)
-	err = child.Run(ctx, args, func(cmd *exec.Cmd) {
-		cmd.Dir, cmd.Env = a.Dir, append(os.Environ(), a.environment()...)
-	}, io.MultiWriter(&a.tail, lines), &a.tail, a.group)
-	return errors.Join(err, lines.Close())
-}
-
-// texts are the parameters as placeholders show them.
-func (a *attempt) texts() map[string]string {
-	texts := make(map[string]string, len(a.t.Params))
-	for _, p := range a.t.Params {
-		texts[p.Name] = p.Text()
+	lines := metrics.NewMixed(0, func(it *metrics.Item) { a.run.take(it, a.objs.take(it)) })
+	kept := []io.Writer{&a.tail}
+	if a.log != nil {
+		kept = append(kept, a.log)
 	}
-	return texts
-}
-
-func (a *attempt) environment() []string {
-	return []string{
-		"FOLDLOG_PARAMS=" + string(study.AppendParams(nil, a.t.Params)),
-		"FOLDLOG_STUDY=" + a.name,
-		"FOLDLOG_TRIAL=" + strconv.FormatUint(a.t.Number, 10),
-		"FOLDLOG_ATTEMPT=" + strconv.FormatUint(a.t.Attempt, 10),
-		"FOLDLOG_JOURNAL=" + a.Journal,
+	var limit *time.Timer
+	command := child.Command{
+		Args: args, Dir: dir, Env: env, Patience: a.StopGrace,
+		Out: io.MultiWriter(append(kept[:len(kept):len(kept)], lines)...), Err: io.MultiWriter(kept...),
+		Started: func(group int) { a.group(group, true); limit = a.limitTime() },
+		Left:    func() { limit.Stop() },
+		Ended:   func(group int) { a.group(group, false) },
 	}
+	return errors.Join(command.Run(ctx), lines.Close())
 }
 
 // renew shows that we live, four times in a grace, until done.
@@ -157,10 +199,7 @@ func (a *attempt) noted(err error) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, study.ErrFenced):
-		a.mu.Lock()
-		a.lost = err
-		a.mu.Unlock()
-		a.kill()
+		a.kill(&lostError{err})
 		return false
 	}
 	a.trouble(err)
@@ -173,18 +212,15 @@ func (a *attempt) trouble(err error) {
 	a.happened(Event{Kind: Trouble, Text: err.Error()})
 }
 
-func (a *attempt) lostTo() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.lost
-}
-
 // outcome is how the trial ended.
-func (a *attempt) outcome(runErr error) study.Outcome {
-	if a.wasPruned() {
+func (a *attempt) outcome(runErr, stopped error) study.Outcome {
+	var timeout *TimeoutError
+	switch {
+	case errors.Is(stopped, errPruned):
 		return study.PrunedEarly()
-	}
-	if runErr == nil {
+	case errors.As(stopped, &timeout):
+		runErr = timeout
+	case runErr == nil:
 		values, err := a.objs.result()
 		if err == nil {
 			return study.Completed(values...)
@@ -244,12 +280,20 @@ func (a *attempt) end(outcome study.Outcome) error {
 	return err
 }
 
-// giveBack pauses a trial whose command was stopped with us, so that the next
-// worker runs it again.
+// giveBack pauses a trial whose command was stopped with us, with what that has
+// saved, so that the next worker runs it again.
 func (a *attempt) giveBack() error {
+	a.missing(a.run.interrupt())
+	a.closeLog()
+	state := a.savedState()
 	err := a.st.Update(context.Background(), func(tx *study.Tx) error {
 		if err := tx.LifecycleSystemAttr(a.fence, givenBackAttr, []byte("true")); err != nil {
 			return err
+		}
+		if state != nil {
+			if err := tx.LifecycleFenced(a.fence, &study.MutateState{Blob: *state}); err != nil {
+				return err
+			}
 		}
 		return tx.LifecycleFenced(a.fence, &study.MutatePause{})
 	})

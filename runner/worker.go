@@ -8,49 +8,48 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
-	"github.com/foldlog/foldlog/study/sampler"
 )
 
 // givenBackAttr marks a trial that was stopped with its worker, so that the next
 // worker takes it up.
 const givenBackAttr = "foldlog:given_back"
 
-// worker works on one study.
+// worker works on one study, in one or several loops that share a storage.
 type worker struct {
 	*prepared
 	st    study.Storage
 	retry *study.RetryPolicy
 	tell  func(Event)
-	group func(int)
+	group func(pid int, runs bool)
+	// drain is closed when no further trial is to begin.
+	drain <-chan struct{}
 
-	// claimed tells that this worker has claimed a trial before, unsure is a
-	// claim of which it is not known whether it was published.
-	claimed bool
-	unsure  study.Fence
+	// claimed tells that this worker has claimed a trial before.
+	claimed atomic.Bool
 	// stumbled tells that the journal was not written although it should have
 	// been, since a sweeper last asked.
 	stumbled atomic.Bool
 
 	mu     sync.Mutex
 	report Report
+	held   reservations
 }
 
-// Work runs trials one after another until the budget is used up and nothing is
-// left to do, until drain is closed, or until ctx ends. With drain the trial
-// that runs is finished first; with ctx it is stopped and given back, to be run
-// again by whoever works on the study next. Tell, if not nil, hears of every
-// event, from several goroutines.
+// Work runs trials, Config.Jobs of them at once, until the budget is used up and
+// nothing is left to do, until drain is closed, or until ctx ends. With drain the
+// trials that run are finished first; with ctx they are stopped and given back,
+// to be run again by whoever works on the study next. Tell, if not nil, hears of
+// every event, from several goroutines.
 //
 // A trial that fails is no error of Work. Errors are those of the storage.
 func Work(ctx context.Context, drain <-chan struct{}, st study.Storage, c Config, tell func(Event)) (Report, error) {
-	return work(ctx, drain, st, c, tell, func(int) {})
+	return work(ctx, drain, st, c, tell, func(int, bool) {})
 }
 
-// work also tells the process group of every command that runs, and 0 when it
+// work also tells the process group of every command when it begins and when it
 // has ended.
-func work(ctx context.Context, drain <-chan struct{}, st study.Storage, c Config, tell func(Event), group func(int)) (Report, error) {
+func work(ctx context.Context, drain <-chan struct{}, st study.Storage, c Config, tell func(Event), group func(int, bool)) (Report, error) {
 	p, err := c.prepare(st.Snapshot())
 	if err != nil {
 		return Report{}, err
@@ -71,37 +70,71 @@ func (w *worker) event(e Event) {
 	}
 }
 
+// run runs the loops and watches over the study meanwhile. The first error lets
+// the other loops end after what they run.
 func (w *worker) run(ctx context.Context, drain <-chan struct{}) error {
 	watch, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watch(watch) })
 	defer watching.Wait()
 	defer stop()
+	draining, end := context.WithCancel(watch)
+	defer end()
+	w.drain = draining.Done()
+	watching.Go(func() {
+		select {
+		case <-drain:
+			end()
+		case <-draining.Done():
+		}
+	})
+	errs := make([]error, w.Jobs)
+	var loops sync.WaitGroup
+	for i := range w.Jobs {
+		loops.Go(func() {
+			l := loop{worker: w}
+			if errs[i] = l.run(ctx); errs[i] != nil {
+				end()
+			}
+		})
+	}
+	loops.Wait()
+	return errors.Join(errs...)
+}
+
+// loop runs one trial after another.
+type loop struct {
+	*worker
+	// unsure is a claim of which it is not known whether it was published.
+	unsure study.Fence
+}
+
+func (w *loop) run(ctx context.Context) error {
 	var patience patience
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-drain:
+		case <-w.drain:
 			return nil
 		default:
 		}
-		t, fence, err := w.claim(ctx)
+		c, err := w.claim(ctx)
 		switch {
-		case ctx.Err() != nil && fence.Epoch == 0:
+		case ctx.Err() != nil && c == nil:
 			return nil
-		case err != nil && (!w.claimed || hopeless(err) || patience.over()):
+		case err != nil && (!w.claimed.Load() || hopeless(err) || patience.over()):
 			return fmt.Errorf("claim a trial: %w", err)
 		case err != nil:
 			w.trouble(ctx, fmt.Errorf("claim a trial: %w", err))
-			wait(ctx, drain, patience.pause())
+			wait(ctx, w.drain, patience.pause())
 			continue
 		}
 		patience.reset()
-		if fence.Epoch > 0 {
-			w.claimed = true
-			if err := w.trial(ctx, t, fence); err != nil {
-				return fmt.Errorf("trial %d: %w", t.Number, err)
+		if c != nil {
+			w.claimed.Store(true)
+			if err := w.trial(ctx, c); err != nil {
+				return fmt.Errorf("trial %d: %w", c.t.Number, err)
 			}
 			w.trouble(ctx, w.deliver(ctx))
 			continue
@@ -109,7 +142,7 @@ func (w *worker) run(ctx context.Context, drain <-chan struct{}) error {
 		if w.nothingLeft() {
 			return nil
 		}
-		wait(ctx, drain, w.pollEvery())
+		wait(ctx, w.drain, w.pollEvery())
 	}
 }
 
@@ -214,126 +247,4 @@ func (w *worker) deliver(ctx context.Context) error {
 		w.event(Event{Kind: Retried, Trial: id, Number: t.Number, Attempt: t.Attempt, Text: text})
 	}
 	return err
-}
-
-// claim takes the next trial: one that was given back, one that waits, or a new
-// one under the budget. The fence has epoch 0 if there is none.
-func (w *worker) claim(ctx context.Context) (*study.Trial, study.Fence, error) {
-	if err := w.st.Refresh(ctx); err != nil {
-		return nil, study.Fence{}, err
-	}
-	if t, fence := w.published(); t != nil {
-		return t, fence, nil
-	}
-	if !w.claimable(w.st.Snapshot()) {
-		return nil, study.Fence{}, nil
-	}
-	var fence study.Fence
-	var refused error
-	err := w.st.Update(ctx, func(tx *study.Tx) error {
-		fence, refused = w.claimIn(tx)
-		return refused
-	})
-	var uncertain *journal.UncertainError
-	switch {
-	case errors.Is(err, study.ErrBudget):
-		return nil, study.Fence{}, nil
-	case errors.As(err, &uncertain):
-		w.unsure = fence
-		return nil, study.Fence{}, err
-	case refused != nil:
-		return nil, study.Fence{}, &refusal{err}
-	case err != nil:
-		return nil, study.Fence{}, err
-	}
-	t, err := w.st.Snapshot().Trial(fence.Trial)
-	return t, fence, err
-}
-
-// published finds the trial of a claim of which it was not known whether it was
-// published, if it was. It would otherwise wait for nobody.
-func (w *worker) published() (*study.Trial, study.Fence) {
-	fence := w.unsure
-	w.unsure = study.Fence{}
-	t, err := w.st.Snapshot().Trial(fence.Trial)
-	if fence.Epoch == 0 || err != nil || t.State != study.Running || t.Owner != fence.Worker || t.Epoch != fence.Epoch {
-		return nil, study.Fence{}
-	}
-	return t, fence
-}
-
-// claimable looks without the lease, so that idle workers do not fight for it.
-func (w *worker) claimable(snap *study.Snapshot) bool {
-	if t := w.waiting(snap); t != nil {
-		return true
-	}
-	st, err := snap.Study(w.Study)
-	return err == nil && st.Reserved() < w.Trials
-}
-
-// waiting is the trial to run next, nil if none waits.
-func (w *worker) waiting(snap *study.Snapshot) *study.Trial {
-	for t := range snap.LiveTrials(w.Study, study.Paused) {
-		if isGivenBack(t) {
-			return t
-		}
-	}
-	for t := range snap.LiveTrials(w.Study, study.Waiting) {
-		if t.Managed {
-			return t
-		}
-	}
-	return nil
-}
-
-func isGivenBack(t *study.Trial) bool {
-	a, ok := t.Attr(givenBackAttr)
-	return ok && t.Managed && string(a.Value) == "true"
-}
-
-func (w *worker) claimIn(tx *study.Tx) (study.Fence, error) {
-	t := w.waiting(tx.Snapshot())
-	if t == nil {
-		if w.Trials == 0 {
-			return study.Fence{}, study.ErrBudget
-		}
-		ref, err := tx.LifecycleReserve(w.Study, nil, w.Trials)
-		if err != nil {
-			return study.Fence{}, err
-		}
-		if t, err = tx.Snapshot().Trial(ref.ID); err != nil {
-			return study.Fence{}, err
-		}
-	}
-	params, err := w.suggest(tx.Snapshot(), t)
-	if err != nil {
-		return study.Fence{}, fmt.Errorf("trial %d: %w", t.Number, err)
-	}
-	fence, err := tx.LifecycleClaim(t.ID, study.Claim{
-		From: t.State, Worker: w.st.Worker(), HeartbeatMillis: nowMillis(), Params: params,
-	})
-	if err == nil && t.Lease() != w.Grace {
-		// Other runs may have a shorter grace than our heartbeats are made for.
-		err = tx.SetLease(fence, w.Grace)
-	}
-	if err != nil || !isGivenBack(t) {
-		return fence, err
-	}
-	return fence, tx.LifecycleSystemAttr(fence, givenBackAttr, []byte("false"))
-}
-
-// suggest draws what the trial does not have yet.
-func (w *worker) suggest(snap *study.Snapshot, t *study.Trial) ([]study.Param, error) {
-	if len(t.Params) > 0 {
-		return nil, nil
-	}
-	var fixed []study.FixedParam
-	if t.Template != nil {
-		fixed = t.Template.Fixed
-	}
-	st, err := snap.Study(t.Study)
-	if err != nil {
-		return nil, err
-	}
-	return sampler.Suggest(w.sampler, sampler.NewHistory(snap, st, t.Number), w.Space, fixed)
 }

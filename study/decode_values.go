@@ -280,6 +280,7 @@ func readSpace(raw []byte) *Space {
 	for s.Array(); s.NextElem(); {
 		var p SpaceParam
 		var k known
+		understood := true
 		for s.Object(); s.NextKey(); {
 			switch string(s.Key()) {
 			case "name":
@@ -288,12 +289,14 @@ func readSpace(raw []byte) *Space {
 			case "dist":
 				k.saw(1)
 				p.Dist = readDist(s.Raw())
+			case "when":
+				p.When, understood = readConditions(s.Raw())
 			default:
 				k.extra++
 				s.Skip()
 			}
 		}
-		if !k.exactly(2) {
+		if !k.exactly(2) || !understood {
 			return &Space{Raw: string(raw)}
 		}
 		sp.Params = append(sp.Params, p)

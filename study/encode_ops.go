@@ -57,6 +57,10 @@ func (e *encoder) space(s *Space) {
 		e.str(p.Name)
 		e.name("dist")
 		e.dist(p.Dist)
+		if len(p.When) > 0 {
+			e.name("when")
+			e.conditions(p.When)
+		}
 		e.b = append(e.b, '}')
 	}
 	e.b = append(e.b, ']')

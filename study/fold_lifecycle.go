@@ -32,7 +32,7 @@ func (op *LifecycleReserve) apply(st *state, env *envelope) error {
 		return err
 	}
 	t := st.addTrial(s, op.Template, env)
-	t.Managed = true
+	t.Managed, t.Reserver = true, env.worker
 	st.studies.at(int(op.Study)).reserved++
 	return nil
 }

@@ -40,7 +40,7 @@ func story(tx *Tx) error {
 	id, err2 := tx.CreateStudy(Config{
 		Name: "quoted \"name\" <&> \u2028 \U0001F600\x01", Directions: []Direction{Minimize, Maximize}, Seed: &seed, ResourceUnit: "Steps",
 		MetricNames: []string{"loss", "reward"},
-		Space:       &Space{Params: []SpaceParam{{"lr", lr}, {"opt", cat}}},
+		Space:       &Space{Params: []SpaceParam{{Name: "lr", Dist: lr}, {Name: "opt", Dist: cat}}},
 	})
 	raw, err3 := tx.CreateTrial(id, nil)
 	managed := storyRaw(tx, id, raw.ID, []Param{

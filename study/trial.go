@@ -20,6 +20,8 @@ type Trial struct {
 	Managed bool
 	// Abandoned tells that a reservation was given up.
 	Abandoned bool
+	// Reserver is the worker whose operation reserved a managed trial.
+	Reserver uint64
 	// Replacement tells that an outbox entry created it.
 	Replacement bool
 	// Template is what it was created from, nil if nothing.

@@ -35,6 +35,9 @@ func checkConfig(c *Config) error {
 		if slices.ContainsFunc(c.Space.Params[:i], func(q SpaceParam) bool { return q.Name == p.Name }) {
 			return fmt.Errorf("%w: parameter %.80q is declared twice", ErrInvalid, p.Name)
 		}
+		if err := checkConditions(c.Space.Params[:i], p); err != nil {
+			return err
+		}
 	}
 	return nil
 }

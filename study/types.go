@@ -132,6 +132,9 @@ type SpaceParam struct {
 	Name string
 	// Dist is what it may be.
 	Dist Distribution
+	// When are the conditions under which a trial has the parameter, all of
+	// them; nil is always.
+	When []Condition
 }
 
 // Template is what a trial was created from.

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os/exec"
@@ -10,48 +11,64 @@ import (
 	"time"
 )
 
-// StopPatience is how long a command may take to end after it was asked.
+// StopPatience is how long a command may take to end after it was asked, unless
+// it is told otherwise.
 const StopPatience = 5 * time.Second
 
-// Run runs a command to its end, or until ctx ends; then the command is asked to
-// end, and made to after StopPatience. Its output goes to the writers, which must
-// not fail and may be the same if they are safe for concurrent use. Whatever the
-// command left running is killed at its end; whether that kept the output open
-// says nothing about the command. Started, if not nil, is told the process group
-// of the command, and 0 once it has ended. The error is that of the start or of
-// exec.Cmd.Wait.
-func Run(ctx context.Context, args []string, set func(*exec.Cmd), out, errs io.Writer, started func(group int)) error {
+// Command is a command whose output is wanted.
+type Command struct {
+	// Args are the program and its arguments.
+	Args []string
+	// Dir and Env are those of exec.Cmd.
+	Dir string
+	Env []string
+	// Out and Err get the output. They must not fail, and may be the same if they
+	// are safe for concurrent use.
+	Out, Err io.Writer
+	// Patience is how long it may take to end after it was asked, StopPatience
+	// if 0.
+	Patience time.Duration
+	// Started, if not nil, is told the process group when the command runs, Left
+	// that the command itself has ended, Ended the group when all of it has.
+	Started func(group int)
+	Left    func()
+	Ended   func(group int)
+}
+
+// Run runs the command to its end, or until ctx ends; then the command is asked to
+// end, and made to after Patience. Whatever it left running is killed at its end;
+// whether that kept the output open says nothing about the command. The error is
+// that of the start or of exec.Cmd.Wait.
+func (c *Command) Run(ctx context.Context) error {
 	// The kernel ends the child when the thread that started it does.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	Detach(cmd)
-	set(cmd)
+	cmd.Dir, cmd.Env = c.Dir, c.Env
+	patience := cmp.Or(c.Patience, StopPatience)
 	var asked time.Time // to end
 	cmd.Cancel = func() error {
 		asked = time.Now()
 		return Interrupt(cmd.Process)
 	}
-	cmd.WaitDelay = StopPatience
-	if started == nil {
-		started = func(int) {}
-	}
-	return runReading(cmd, out, errs, started, func() time.Time {
+	cmd.WaitDelay = patience
+	return c.runReading(cmd, func() time.Time {
 		if asked.IsZero() {
 			return time.Now().Add(outputPatience)
 		}
-		return asked.Add(StopPatience)
+		return asked.Add(patience)
 	})
 }
 
 // runReading runs a command and reads what it prints, after its end until the
 // time that until gives.
-func runReading(cmd *exec.Cmd, out, errs io.Writer, started func(group int), until func() time.Time) error {
-	stdout, err := newOutput(out)
+func (c *Command) runReading(cmd *exec.Cmd, until func() time.Time) error {
+	stdout, err := newOutput(c.Out)
 	if err != nil {
 		return err
 	}
-	stderr, err := newOutput(errs)
+	stderr, err := newOutput(c.Err)
 	if err != nil {
 		stdout.w.Close()
 		stdout.finish(time.Now())
@@ -62,15 +79,24 @@ func runReading(cmd *exec.Cmd, out, errs io.Writer, started func(group int), unt
 	stdout.w.Close()
 	stderr.w.Close()
 	if err == nil {
-		started(cmd.Process.Pid)
+		told(c.Started, cmd.Process.Pid)
 		err = cmd.Wait()
+		if c.Left != nil {
+			c.Left()
+		}
 	}
 	end := until()
 	stdout.finish(end)
 	stderr.finish(end)
 	if cmd.Process != nil {
 		KillGroup(cmd.Process.Pid)
-		started(0)
+		told(c.Ended, cmd.Process.Pid)
 	}
 	return err
+}
+
+func told(f func(group int), group int) {
+	if f != nil {
+		f(group)
+	}
 }

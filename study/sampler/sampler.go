@@ -55,7 +55,8 @@ func (h *History) rng(purpose uint64) *rand.Rand {
 
 // Suggest returns the parameters of a trial: those of fixed, and for the rest of
 // the space what the sampler suggests, in the order of the space. Fixed names
-// that the space lacks follow with the distribution of that one value. The
+// that the space lacks, or has under a condition that does not hold, follow with
+// the distribution of that one value or of the space. The
 // error, of a distribution that cannot be drawn from or of a sampler that
 // cannot go on, wraps [study.ErrInvalid] and names the parameter.
 func Suggest(s Sampler, h *History, space *study.Space, fixed []study.FixedParam) ([]study.Param, error) {
@@ -63,20 +64,9 @@ func Suggest(s Sampler, h *History, space *study.Space, fixed []study.FixedParam
 	for _, f := range fixed {
 		given[f.Name] = f.Value
 	}
-	var params []study.Param
-	if space != nil {
-		values, err := sample(s, h, space.Params)
-		if err != nil {
-			return nil, err
-		}
-		for i, p := range space.Params {
-			v := values[i]
-			if f, ok := given[p.Name]; ok {
-				v = f
-				delete(given, p.Name)
-			}
-			params = append(params, study.Param{Name: p.Name, Dist: p.Dist, Value: v})
-		}
+	params, err := suggestSpace(s, h, space, given)
+	if err != nil {
+		return nil, err
 	}
 	for _, f := range fixed {
 		v, ok := given[f.Name]
@@ -84,7 +74,7 @@ func Suggest(s Sampler, h *History, space *study.Space, fixed []study.FixedParam
 			continue
 		}
 		delete(given, f.Name)
-		dist, err := single(v)
+		dist, err := distOf(space, f.Name, v)
 		if err != nil {
 			return nil, fmt.Errorf("parameter %q: %w", f.Name, err)
 		}
