@@ -1,0 +1,172 @@
+package datagen
+
+import (
+	"hash/maphash"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Class is what is to be done about a source key.
+type Class string
+
+// The classes.
+const (
+	// Fresh: the log has nothing of it.
+	Fresh Class = "fresh"
+	// Resumable: it was begun, and has not ended; failed items are among these.
+	Resumable Class = "resumable"
+	// Finished: it was completed.
+	Finished Class = "finished"
+	// Filtered: it was filtered out.
+	Filtered Class = "filtered"
+)
+
+// Classes tells the classes of any number of items at once. It takes the events
+// of all items, in any order and any number of times, and keeps 24 bytes of each
+// item: 32 to 64 bytes with the table's free places, and three times that while a
+// 256th part of the table grows. The zero value is ready.
+type Classes struct {
+	shards [256]classShard
+	items  int
+}
+
+// itemHash stands for an item's identity. The seeds are drawn when the program
+// starts, so that nobody can choose identities that collide.
+type itemHash struct{ hi, lo uint64 }
+
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+func hashItem(id string) itemHash {
+	// The zero hash marks a free place.
+	return itemHash{maphash.String(seeds[0], id) | 1, maphash.String(seeds[1], id)}
+}
+
+// classShard is a hash table with linear probing.
+type classShard struct {
+	slots []classSlot
+	used  int
+}
+
+// classSlot is an item with the latest of the events that begin or end it: its
+// sequence, and in the last two bits which kind it is.
+type classSlot struct {
+	hash itemHash
+	mark uint64
+}
+
+// The kinds, so ordered that where two share a sequence, which is a fault, the
+// higher settles it as life does.
+const (
+	markCompleted = 1 + iota
+	markFiltered
+	markCreated
+)
+
+func markOf(m moment) uint64 {
+	code := uint64(0)
+	switch {
+	case m.seq <= 0:
+		return 0
+	case m.kind == ItemCreated:
+		code = markCreated
+	case m.whole && m.filtered:
+		code = markFiltered
+	case m.whole:
+		code = markCompleted
+	default:
+		return 0
+	}
+	return uint64(m.seq)<<2 | code
+}
+
+func (c *Classes) add(h itemHash, mark uint64) {
+	s := &c.shards[h.hi>>56]
+	if s.used*4 >= len(s.slots)*3 {
+		s.grow()
+	}
+	at := s.find(h)
+	if at.hash == (itemHash{}) {
+		at.hash = h
+		s.used++
+		c.items++
+	}
+	at.mark = max(at.mark, mark)
+}
+
+// find returns the item's place, or the free one where it belongs.
+func (s *classShard) find(h itemHash) *classSlot {
+	mask := uint64(len(s.slots) - 1)
+	for i := h.lo & mask; ; i = (i + 1) & mask {
+		if at := &s.slots[i]; at.hash == h || at.hash == (itemHash{}) {
+			return at
+		}
+	}
+}
+
+func (s *classShard) grow() {
+	old := s.slots
+	s.slots = make([]classSlot, max(16, 2*len(old)))
+	for _, o := range old {
+		if o.hash != (itemHash{}) {
+			*s.find(o.hash) = o
+		}
+	}
+}
+
+// Add takes the rows of a batch in, of which it needs the columns of
+// ClassColumns. The error is ErrSchema or ErrNewer.
+func (c *Classes) Add(batch arrow.RecordBatch) error {
+	r, err := newMomentReader(batch)
+	if err != nil {
+		return err
+	}
+	var last string
+	var h itemHash
+	for i := range r.rows {
+		if err := r.refuseNewer(i); err != nil {
+			return err
+		}
+		if item := r.item.Value(i); item != last || i == 0 {
+			last, h = item, hashItem(item)
+		}
+		m := r.moment(i)
+		c.add(h, markOf(m))
+	}
+	return nil
+}
+
+// AddEvent takes one event in.
+func (c *Classes) AddEvent(e *Event) { c.add(hashItem(e.Item), markOf(momentOf(e))) }
+
+// Merge takes in what another has seen.
+func (c *Classes) Merge(o *Classes) {
+	for i := range o.shards {
+		for _, s := range o.shards[i].slots {
+			if s.hash != (itemHash{}) {
+				c.add(s.hash, s.mark)
+			}
+		}
+	}
+}
+
+// Of is the class of an item.
+func (c *Classes) Of(item string) Class {
+	h := hashItem(item)
+	s := &c.shards[h.hi>>56]
+	if len(s.slots) == 0 {
+		return Fresh
+	}
+	at := s.find(h)
+	switch {
+	case at.hash == (itemHash{}):
+		return Fresh
+	case at.mark&3 == markCompleted:
+		return Finished
+	case at.mark&3 == markFiltered:
+		return Filtered
+	}
+	return Resumable
+}
+
+// Len is how many items there are.
+func (c *Classes) Len() int { return c.items }

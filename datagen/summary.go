@@ -1,0 +1,441 @@
+package datagen
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Summary sums up the events of all items of a log, in one pass and whatever
+// order they come in, each once. It keeps 152 bytes of each item, and the names of
+// at most MaxGroups steps, failures and writers. Make one with NewSummary.
+type Summary struct {
+	index    map[itemHash]uint32
+	items    [][]itemState
+	n        int
+	events   int64
+	steps    groups[stepName, stepCount]
+	failures groups[failureName, failureCount]
+	writers  groups[writerName, writerCount]
+}
+
+// MaxGroups is how many steps, kinds of failures and writers are told apart each;
+// those beyond are counted as one, without a name.
+const MaxGroups = 10_000
+
+// itemState is what a summary keeps of an item.
+type itemState struct {
+	life
+	events, failures int32
+	// step is that of the last completed step, failure that of the last failure.
+	step, failure uint32
+	// sum is of the hashes of the sequences, first the lowest.
+	sum         uint64
+	first       int64
+	root        uint64
+	child, torn bool
+	visited     bool
+}
+
+type (
+	stepName    struct{ name string }
+	failureName struct{ step, kind string }
+	writerName  struct{ epoch string }
+)
+
+type stepCount struct {
+	index     int64
+	completed int64
+}
+
+type failureCount struct {
+	events      int64
+	first, last int64
+}
+
+type writerCount struct {
+	run         string
+	events      int64
+	first, last int64
+}
+
+// NewSummary returns an empty summary.
+func NewSummary() *Summary {
+	return &Summary{index: map[itemHash]uint32{}}
+}
+
+// chunk is how many items' states are allocated at once.
+const chunk = 4096
+
+// state is what is kept of an item, new if it was not seen before.
+func (s *Summary) state(h itemHash) *itemState {
+	i, ok := s.index[h]
+	if !ok {
+		i = uint32(s.n)
+		s.index[h] = i
+		s.n++
+		if int(i)/chunk == len(s.items) {
+			s.items = append(s.items, make([]itemState, chunk))
+		}
+		s.items[i/chunk][i%chunk].first = MaxSeq + 1
+	}
+	return &s.items[i/chunk][i%chunk]
+}
+
+// Add takes the rows of a batch in, of which it needs the columns of
+// SummaryColumns. The error is ErrSchema or ErrNewer.
+func (s *Summary) Add(batch arrow.RecordBatch) error {
+	r, err := newMomentReader(batch)
+	if err != nil {
+		return err
+	}
+	var last string
+	var at *itemState
+	for i := range r.rows {
+		if err := r.refuseNewer(i); err != nil {
+			return err
+		}
+		if item := r.item.Value(i); item != last || at == nil {
+			last, at = item, s.state(hashItem(item))
+		}
+		s.add(at, r.moment(i), r.names(i))
+	}
+	return nil
+}
+
+// names are the texts of a row that a summary counts by; they alias the batch.
+type names struct {
+	step, failure, epoch, run, root string
+	index                           int64
+	child                           bool
+}
+
+func (r *momentReader) names(i int) names {
+	n := names{step: alias(r.text[colStepName].arr, i), epoch: alias(r.text[colEpoch].arr, i), run: alias(r.text[colRun].arr, i),
+		root: alias(r.text[colRoot].arr, i), index: value64(r.index, i), failure: alias(r.error, i)}
+	n.child = alias(r.text[colParent].arr, i) != ""
+	return n
+}
+
+// AddEvent takes one event in.
+func (s *Summary) AddEvent(e *Event) {
+	n := names{epoch: e.Epoch, run: e.Run, root: e.Root, child: e.Parent != ""}
+	if e.Step != nil {
+		n.step, n.index = e.Step.Name, e.Step.Index
+	}
+	if e.Failure != nil {
+		n.failure = e.Failure.Type
+	}
+	s.add(s.state(hashItem(e.Item)), momentOf(e), n)
+}
+
+func (s *Summary) add(at *itemState, m moment, n names) {
+	if m.kind == StepCompleted {
+		i, step := s.steps.of(stepName{n.step})
+		step.completed++
+		step.index = n.index
+		if m.seq > at.step0() {
+			at.step = i
+		}
+	}
+	if m.kind == StepFailed || m.failed {
+		i, f := s.failures.of(failureName{n.step, n.failure})
+		f.span(m.at)
+		at.failures++
+		if m.seq > at.failed {
+			at.failure = i
+		}
+	}
+	_, w := s.writers.of(writerName{n.epoch})
+	w.span(m.at, n.run)
+	at.take(m, n)
+	s.events++
+}
+
+func (it *itemState) step0() int64 { return it.life.step }
+
+func (it *itemState) take(m moment, n names) {
+	it.life.add(m)
+	it.events++
+	it.sum += mix(m.seq)
+	it.first = min(it.first, m.seq)
+	root := hashItem(n.root).lo
+	it.torn = it.torn || it.root != 0 && it.root != root
+	it.root, it.child = root, n.child
+}
+
+// mix hashes a sequence (splitmix64).
+func mix(seq int64) uint64 {
+	x := uint64(seq) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (f *failureCount) span(at int64) {
+	if f.events++; f.events == 1 {
+		f.first, f.last = at, at
+	}
+	f.first, f.last = min(f.first, at), max(f.last, at)
+}
+
+func (w *writerCount) span(at int64, run string) {
+	if w.events++; w.events == 1 {
+		w.first, w.last, w.run = at, at, string([]byte(run))
+	}
+	w.first, w.last = min(w.first, at), max(w.last, at)
+}
+
+// ItemSummary is an item without its fields.
+type ItemSummary struct {
+	ID string
+	// Root, Parent and Tags come from its ITEM_CREATED row; a Summary does not keep
+	// them.
+	Root, Parent string
+	Tags         json.RawMessage
+	Status       Status
+	// Step is the name of the step that was completed last, "" before the first.
+	Step    string
+	Attempt int32
+	LastSeq int64
+	// Events counts its events, Failures those that are failures.
+	Events, Failures int
+	// ErrorType is that of the failure it stands at, if its status is failed.
+	ErrorType string
+	// Created is when it was created last, Updated the time of the latest event.
+	Created, Updated time.Time
+	// Child says that it has a parent.
+	Child bool
+	// Suspect says that its events may contradict each other: fold it to see. Other
+	// faults need the fold.
+	Suspect bool
+}
+
+// Item is what is known of an item; ok is false if there is none.
+func (s *Summary) Item(id string) (sum ItemSummary, ok bool) {
+	i, ok := s.index[hashItem(id)]
+	if !ok {
+		return ItemSummary{}, false
+	}
+	return s.summary(id, &s.items[i/chunk][i%chunk]), true
+}
+
+// Visit is Item, but ok only the first time for each item: so a second pass over
+// the events lists every item once.
+func (s *Summary) Visit(id string) (sum ItemSummary, ok bool) {
+	i, ok := s.index[hashItem(id)]
+	if !ok {
+		return ItemSummary{}, false
+	}
+	at := &s.items[i/chunk][i%chunk]
+	if at.visited {
+		return ItemSummary{}, false
+	}
+	at.visited = true
+	return s.summary(id, at), true
+}
+
+func (s *Summary) summary(id string, at *itemState) ItemSummary {
+	sum := ItemSummary{ID: id, Status: at.status(), Attempt: at.attempt, LastSeq: at.last - 1, Events: int(at.events),
+		Failures: int(at.failures), Updated: time.UnixMicro(at.lastAt).UTC(), Child: at.child, Suspect: at.suspect()}
+	if at.life.step > at.created {
+		sum.Step = s.steps.names[at.step].name
+	}
+	if sum.Status == StatusFailed {
+		sum.ErrorType = s.failures.names[at.failure].kind
+	}
+	if at.created > 0 {
+		sum.Created = time.UnixMicro(at.createdAt).UTC()
+	}
+	return sum
+}
+
+// suspect reports whether the events may be at fault: no creation, another root,
+// events after the end, or sequences that are not one unbroken row, each once.
+func (it *itemState) suspect() bool {
+	if it.created == 0 || it.torn || it.ended > it.created && it.last > it.ended {
+		return true
+	}
+	if it.last-it.first+1 != int64(it.events) {
+		return true
+	}
+	sum := uint64(0)
+	for seq := it.first; seq <= it.last; seq++ {
+		sum += mix(seq)
+	}
+	return sum != it.sum
+}
+
+// Len is how many items there are.
+func (s *Summary) Len() int { return s.n }
+
+// all calls f with every item.
+func (s *Summary) all(f func(*itemState)) {
+	for i := range s.n {
+		f(&s.items[i/chunk][i%chunk])
+	}
+}
+
+// groups counts by name, the first MaxGroups of them; number 0 is all others.
+type groups[K comparable, V any] struct {
+	numbers map[K]uint32
+	names   []K
+	counts  []*V
+	last    K
+	at      uint32
+}
+
+func (g *groups[K, V]) of(name K) (uint32, *V) {
+	if g.at != 0 && g.last == name {
+		return g.at, g.counts[g.at]
+	}
+	if g.numbers == nil {
+		g.numbers = map[K]uint32{}
+		g.names, g.counts = make([]K, 1), []*V{new(V)}
+	}
+	i, ok := g.numbers[name]
+	if !ok {
+		if len(g.names) > MaxGroups {
+			return 0, g.counts[0]
+		}
+		i = uint32(len(g.names))
+		name = cloned(name)
+		g.numbers[name] = i
+		g.names, g.counts = append(g.names, name), append(g.counts, new(V))
+	}
+	g.last, g.at = g.names[i], i
+	return i, g.counts[i]
+}
+
+// cloned is a name that does not alias a batch.
+func cloned[K comparable](name K) K {
+	own := func(s string) string { return string([]byte(s)) }
+	switch n := any(&name).(type) {
+	case *stepName:
+		n.name = own(n.name)
+	case *failureName:
+		n.step, n.kind = own(n.step), own(n.kind)
+	case *writerName:
+		n.epoch = own(n.epoch)
+	}
+	return name
+}
+
+// sorted are the names that count, in an order.
+func (g *groups[K, V]) each(f func(i int, name K, count *V)) {
+	for i := range g.names {
+		f(i, g.names[i], g.counts[i])
+	}
+}
+
+// Overview is a log at a glance.
+type Overview struct {
+	Items, Roots int
+	Events       int64
+	Status       StatusCounts
+	// Suspects counts the items that may be at fault (ItemSummary.Suspect).
+	Suspects int
+	// Steps are by their index and name, Failures the most frequent first, Writers
+	// the latest first.
+	Steps    []StepSummary
+	Failures []FailureSummary
+	Writers  []WriterSummary
+}
+
+// StatusCounts counts items by their status.
+type StatusCounts struct{ Pending, Running, Completed, Filtered, Failed int }
+
+// StepSummary counts completions of a step.
+type StepSummary struct {
+	Name      string
+	Index     int64
+	Completed int64
+	// Items are those whose last completed step it is, and that have not ended.
+	Items int
+}
+
+// FailureSummary counts failures of one type in one step ("" outside of steps).
+type FailureSummary struct {
+	Step, Type string
+	Events     int64
+	// Items are those that stand at such a failure.
+	Items       int
+	First, Last time.Time
+}
+
+// WriterSummary counts the events of a writer epoch.
+type WriterSummary struct {
+	Epoch, Run  string
+	Events      int64
+	First, Last time.Time
+}
+
+// Overview sums everything up.
+func (s *Summary) Overview() Overview {
+	o := Overview{Items: s.n, Events: s.events}
+	atStep, atFailure := make([]int, len(s.steps.names)), make([]int, len(s.failures.names))
+	s.all(func(it *itemState) {
+		o.item(it)
+		if status := it.status(); status == StatusFailed {
+			atFailure[it.failure]++
+		}
+		if it.life.step > it.created && it.ended <= it.created {
+			atStep[it.step]++
+		}
+	})
+	s.steps.each(func(i int, n stepName, c *stepCount) {
+		if c.completed > 0 {
+			o.Steps = append(o.Steps, StepSummary{Name: n.name, Index: c.index, Completed: c.completed, Items: atStep[i]})
+		}
+	})
+	s.failures.each(func(i int, n failureName, c *failureCount) {
+		if c.events > 0 {
+			o.Failures = append(o.Failures, FailureSummary{Step: n.step, Type: n.kind, Events: c.events, Items: atFailure[i],
+				First: time.UnixMicro(c.first).UTC(), Last: time.UnixMicro(c.last).UTC()})
+		}
+	})
+	s.writers.each(func(_ int, n writerName, c *writerCount) {
+		if c.events > 0 {
+			o.Writers = append(o.Writers, WriterSummary{Epoch: n.epoch, Run: c.run, Events: c.events,
+				First: time.UnixMicro(c.first).UTC(), Last: time.UnixMicro(c.last).UTC()})
+		}
+	})
+	o.sort()
+	return o
+}
+
+func (o *Overview) item(it *itemState) {
+	if !it.child {
+		o.Roots++
+	}
+	if it.suspect() {
+		o.Suspects++
+	}
+	switch it.status() {
+	case StatusPending:
+		o.Status.Pending++
+	case StatusRunning:
+		o.Status.Running++
+	case StatusCompleted:
+		o.Status.Completed++
+	case StatusFiltered:
+		o.Status.Filtered++
+	case StatusFailed:
+		o.Status.Failed++
+	}
+}
+
+func (o *Overview) sort() {
+	slices.SortFunc(o.Steps, func(a, b StepSummary) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(o.Failures, func(a, b FailureSummary) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Type, b.Type))
+	})
+	slices.SortFunc(o.Writers, func(a, b WriterSummary) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Epoch, b.Epoch))
+	})
+}
