@@ -62,6 +62,8 @@ func (t *Table) install(ctx context.Context) (*lance.Dataset, error) {
 // ShardInfo describes a shard.
 type ShardInfo struct {
 	ID ID
+	// Version is the number of its latest manifest, which every change moves.
+	Version uint64
 	// Epoch is the number of the latest claim.
 	Epoch uint64
 	// Sealed says that the shard takes no more rows.
@@ -88,7 +90,7 @@ func (t *Table) Shards(ctx context.Context) ([]ShardInfo, error) {
 	}
 	var out []ShardInfo
 	for _, s := range states {
-		info := ShardInfo{ID: s.id, Epoch: s.epoch, Sealed: s.status == statusSealed, Generations: len(s.generations)}
+		info := ShardInfo{ID: s.id, Version: s.version, Epoch: s.epoch, Sealed: s.status == statusSealed, Generations: len(s.generations)}
 		for _, g := range s.generations {
 			if g.number > merged[s.id] {
 				info.Unmerged++

@@ -1,0 +1,227 @@
+package datagen
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// ClaimsOptions says what [Writer.Claims] hands out. The zero value is the default.
+type ClaimsOptions struct {
+	// Create is how items that are new are begun.
+	Create func(key string) CreateOptions
+	// MaxAttempts leaves out items whose latest attempt failed and that had so many;
+	// zero is no bound.
+	MaxAttempts int
+	// Poll is how often items that others have are looked at again once nothing else is
+	// left; zero is a fifth of the lease term.
+	Poll time.Duration
+}
+
+// Claims hands out the next items of a list of keys to whoever asks, shared with the
+// workers of other machines: each item is somebody's, and nobody takes more than it
+// works on. It is safe for concurrent use.
+type Claims struct {
+	w    *Writer
+	opts ClaimsOptions
+
+	mu   sync.Mutex
+	todo []pendingKey // taken from the end
+	held []pendingKey
+	busy int // handed out and being opened
+	// clashes counts items in a row that others had taken: then the list is old.
+	clashes int
+	failed  []string
+}
+
+type pendingKey struct {
+	key   string
+	fresh bool
+}
+
+// Claims classifies keys and hands out what is fresh or resumable.
+func (w *Writer) Claims(ctx context.Context, keys []string, opts ClaimsOptions) (*Claims, error) {
+	if opts.Poll == 0 {
+		opts.Poll = max(w.log.opts.LeaseTerm/5, 10*time.Millisecond)
+	}
+	c := &Claims{w: w, opts: opts}
+	todo := make([]pendingKey, 0, len(keys))
+	seen := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		if !seen[k] {
+			seen[k] = true
+			todo = append(todo, pendingKey{key: k})
+		}
+	}
+	var err error
+	if c.todo, err = c.classify(ctx, todo); err != nil {
+		return nil, err
+	}
+	return c, c.order(ctx)
+}
+
+// classify drops what has ended.
+func (c *Claims) classify(ctx context.Context, keys []pendingKey) ([]pendingKey, error) {
+	v, err := c.w.log.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	classes, err := v.Classes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]pendingKey, 0, len(keys))
+	for _, k := range keys {
+		switch classes.Of(k.key) {
+		case Fresh:
+			out = append(out, pendingKey{k.key, true})
+		case Resumable:
+			out = append(out, pendingKey{k.key, false})
+		}
+	}
+	return out, nil
+}
+
+// order turns the list around, since it is taken from the end. Where other writers live
+// each begins somewhere else, so that they seldom meet.
+func (c *Claims) order(ctx context.Context) error {
+	others, err := c.w.log.others(ctx, c.w)
+	if err != nil {
+		return err
+	}
+	n := len(c.todo)
+	turned := make([]pendingKey, n)
+	from := 0
+	if others && n > 0 {
+		from = rand.IntN(n)
+	}
+	for i := range turned {
+		turned[n-1-i] = c.todo[(from+i)%n]
+	}
+	c.todo = turned
+	return nil
+}
+
+// Next opens the next item, or returns io.EOF when every item has ended, or is left
+// out, here or at other workers. While others still work on the last items it waits,
+// for it takes over what they leave behind should they die.
+func (c *Claims) Next(ctx context.Context) (*Stream, error) {
+	for {
+		k, state := c.pop()
+		switch state {
+		case nothing:
+			return nil, io.EOF
+		case waiting:
+			if err := c.wait(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		s, err := c.open(ctx, k)
+		if s != nil || err != nil {
+			return s, err
+		}
+	}
+}
+
+type popped int
+
+const (
+	taken popped = iota
+	waiting
+	nothing
+)
+
+func (c *Claims) pop() (pendingKey, popped) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.todo); n > 0 {
+		k := c.todo[n-1]
+		c.todo = c.todo[:n-1]
+		c.busy++
+		return k, taken
+	}
+	if len(c.held) > 0 || c.busy > 0 {
+		return pendingKey{}, waiting
+	}
+	return pendingKey{}, nothing
+}
+
+// open opens one item; nil without an error if it is not to be had.
+func (c *Claims) open(ctx context.Context, k pendingKey) (*Stream, error) {
+	var opts CreateOptions
+	if c.opts.Create != nil {
+		opts = c.opts.Create(k.key)
+	}
+	guess := int64(-1)
+	if k.fresh {
+		guess = 0
+	}
+	s, err := c.w.openAt(ctx, k.key, opts, guess)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy--
+	switch {
+	case err == nil && c.exhausted(s):
+		c.failed = append(c.failed, k.key)
+		_ = s.Close(ctx)
+		return nil, nil
+	case err == nil:
+		c.clashes = 0
+		return s, nil
+	case errors.Is(err, ErrHeld):
+		c.held = append(c.held, pendingKey{key: k.key})
+		c.clashes++
+	case errors.Is(err, ErrEnded):
+		c.clashes++
+	case errors.Is(err, ErrFault):
+		c.failed = append(c.failed, k.key)
+	default:
+		c.todo = append(c.todo, k)
+		return nil, err
+	}
+	return nil, nil
+}
+
+func (c *Claims) exhausted(s *Stream) bool {
+	it := s.Item()
+	return c.opts.MaxAttempts > 0 && it.Failure() != nil && int(it.Attempt)+1 >= c.opts.MaxAttempts
+}
+
+// Left are the keys that were left out: items at fault, and those that failed too often.
+func (c *Claims) Left() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.failed...)
+}
+
+// wait pauses, and then looks anew at what others held.
+func (c *Claims) wait(ctx context.Context) error {
+	t := time.NewTimer(c.opts.Poll)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.w.life.Done():
+		return c.w.Err()
+	case <-t.C:
+	}
+	c.mu.Lock()
+	held := c.held
+	c.held = nil
+	c.busy++ // so that nobody takes this for the end
+	c.mu.Unlock()
+	left, err := c.classify(ctx, held)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy--
+	if err != nil {
+		c.held = append(c.held, held...)
+		return err
+	}
+	c.todo = append(c.todo, left...)
+	return nil
+}

@@ -1,0 +1,178 @@
+package datagen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/memwal"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// DefaultCacheBytes is how much memory a log keeps decoded generations in.
+const DefaultCacheBytes = 64 << 20
+
+// Options configures a [Log]. The zero value is the default.
+type Options struct {
+	// LeaseTerm is for how long the lease of a writer, a claim or the maintenance must
+	// stand unmoved before others take it; zero is objstore.DefaultLeaseTerm.
+	LeaseTerm time.Duration
+	// CacheBytes bounds the memory for decoded generations; zero is DefaultCacheBytes.
+	CacheBytes int64
+	// RetryFor is for how long an append whose storage fails is tried again; zero is
+	// DefaultRetryFor, negative not at all.
+	RetryFor time.Duration
+}
+
+// DefaultRetryFor is for how long a failing append is tried again.
+const DefaultRetryFor = time.Minute
+
+func (o Options) withDefaults() Options {
+	if o.LeaseTerm == 0 {
+		o.LeaseTerm = objstore.DefaultLeaseTerm
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.RetryFor == 0 {
+		o.RetryFor = DefaultRetryFor
+	}
+	return o
+}
+
+// Log is the log of one experiment. It is safe for concurrent use.
+type Log struct {
+	pipeline, experiment string
+	table                *memwal.Table
+	data                 objstore.Store // what the dataset is in
+	coord                objstore.Store // where the coordination files are
+	opts                 Options
+	views                looker
+	cache                *cache
+	watches              watches
+}
+
+// OpenRoot opens what logs lie in: a directory, or "s3://bucket/prefix" with the
+// endpoint and the credentials of the environment (see objstore.S3Options).
+func OpenRoot(root string) (objstore.Store, error) {
+	rest, ok := strings.CutPrefix(root, "s3://")
+	if !ok {
+		return objstore.OpenLocal(root, objstore.LocalOptions{})
+	}
+	bucket, prefix, _ := strings.Cut(rest, "/")
+	s, err := objstore.OpenS3(objstore.S3Options{Bucket: bucket})
+	if err != nil {
+		return nil, fmt.Errorf("open root %s: %w", root, err)
+	}
+	prefix = strings.Trim(prefix, "/")
+	if prefix == "" {
+		return s, nil
+	}
+	if err := objstore.CheckKey(prefix); err != nil {
+		return nil, fmt.Errorf("open root %s: %w", root, err)
+	}
+	return objstore.Prefix(s, prefix), nil
+}
+
+// Experiment names a log below a root.
+type Experiment struct{ Pipeline, Experiment string }
+
+// Experiments yields the logs below a root, in order.
+func Experiments(ctx context.Context, root objstore.Store) iter.Seq2[Experiment, error] {
+	return func(yield func(Experiment, error) bool) {
+		prefix := Directory + "/"
+		for p, err := range root.List(ctx, objstore.ListOptions{Prefix: prefix, Delimiter: true}) {
+			if err != nil {
+				yield(Experiment{}, err)
+				return
+			}
+			for e, err := range root.List(ctx, objstore.ListOptions{Prefix: p.Key, Delimiter: true}) {
+				if err != nil {
+					yield(Experiment{}, err)
+					return
+				}
+				x := Experiment{path.Base(p.Key), path.Base(e.Key)}
+				if CheckName(x.Pipeline) != nil || CheckName(x.Experiment) != nil || !strings.HasSuffix(e.Key, "/") {
+					continue
+				}
+				if !yield(x, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Open opens the log of an experiment; ErrNoLog if there is none.
+func Open(ctx context.Context, root objstore.Store, pipeline, experiment string, opts Options) (*Log, error) {
+	return open(ctx, root, pipeline, experiment, opts, nil)
+}
+
+// Create makes the log of an experiment; ErrLogExists if there is one.
+func Create(ctx context.Context, root objstore.Store, pipeline, experiment string, opts Options) (*Log, error) {
+	return open(ctx, root, pipeline, experiment, opts, func(s objstore.Store) error {
+		_, err := lance.Create(ctx, s, Schema())
+		if errors.Is(err, lance.ErrExists) {
+			err = fmt.Errorf("%w: %w", ErrLogExists, err)
+		}
+		return err
+	})
+}
+
+// OpenOrCreate opens the log of an experiment and makes it first if there is none.
+// Any number of processes may do so at once.
+func OpenOrCreate(ctx context.Context, root objstore.Store, pipeline, experiment string, opts Options) (*Log, error) {
+	return open(ctx, root, pipeline, experiment, opts, func(s objstore.Store) error {
+		_, err := lance.OpenOrCreate(ctx, s, Schema())
+		return err
+	})
+}
+
+func open(ctx context.Context, root objstore.Store, pipeline, experiment string, opts Options, first func(objstore.Store) error) (*Log, error) {
+	if err := errors.Join(CheckName(pipeline), CheckName(experiment)); err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	at := Path(pipeline, experiment)
+	l := &Log{
+		pipeline: pipeline, experiment: experiment, opts: opts.withDefaults(),
+		data: objstore.Prefix(root, at), coord: objstore.Prefix(root, path.Dir(at)+"/"+coordination),
+	}
+	fail := func(err error) (*Log, error) { return nil, fmt.Errorf("open log %s/%s: %w", pipeline, experiment, err) }
+	if first != nil {
+		if err := first(l.data); err != nil {
+			return fail(err)
+		}
+	}
+	table, err := memwal.Open(ctx, l.data)
+	if errors.Is(err, lance.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", ErrNoLog, err)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	base, err := table.Base(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	if _, err := CheckSchema(base.Schema()); err != nil {
+		return fail(err)
+	}
+	l.table, l.cache = table, newCache(l.opts.CacheBytes)
+	l.views.plan = table.View
+	l.watches.log = l
+	return l, nil
+}
+
+// Pipeline and Experiment are the names that the log was opened with.
+func (l *Log) Pipeline() string { return l.pipeline }
+
+// Experiment is the name of the experiment.
+func (l *Log) Experiment() string { return l.experiment }
+
+// Table is the Lance table with its shards that the log is.
+func (l *Log) Table() *memwal.Table { return l.table }

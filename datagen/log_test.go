@@ -1,0 +1,82 @@
+package datagen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/foldlog/foldlog/objstore"
+)
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// quick are options of tests: writers are soon taken for dead, and nothing is tried for
+// long.
+var quick = Options{LeaseTerm: 200 * time.Millisecond, RetryFor: 2 * time.Second}
+
+func newLog(t testing.TB, s objstore.Store) *Log {
+	t.Helper()
+	l, err := OpenOrCreate(t.Context(), s, "digits", "first", quick)
+	check(t, err)
+	return l
+}
+
+func newWriter(t testing.TB, l *Log) *Writer {
+	t.Helper()
+	w, err := l.NewWriter(t.Context(), WriterOptions{Run: "run"})
+	check(t, err)
+	t.Cleanup(func() { _ = w.Close(context.Background()) })
+	return w
+}
+
+func step(i int) Step {
+	return Step{Name: fmt.Sprintf("step-%d", i), Index: int64(i), Instance: fmt.Sprintf("step-%d", i)}
+}
+
+func set(name string, v int64) Change {
+	return Change{Field: Field{Name: name, Type: "int", Codec: 1, Value: Value{Kind: Int, Int: v}}}
+}
+
+func TestAnItemIsResumedWhereItEnded(t *testing.T) {
+	l := newLog(t, objstore.NewMemory())
+	w := newWriter(t, l)
+	s, err := w.Open(t.Context(), "a", CreateOptions{Tags: []byte(`{"k":"v"}`)})
+	check(t, err)
+	check(t, s.Checkpoint(t.Context(), step(0), []Change{set("x", 1)}))
+	check(t, s.Checkpoint(t.Context(), step(1), []Change{set("x", 2)}))
+	if _, err := w.Open(t.Context(), "a", CreateOptions{}); !errors.Is(err, ErrHeld) {
+		t.Fatalf("opened twice: %v", err)
+	}
+	other := newWriter(t, l)
+	if _, err := other.Open(t.Context(), "a", CreateOptions{}); !errors.Is(err, ErrHeld) {
+		t.Fatalf("opened by another: %v", err)
+	}
+	check(t, w.Close(t.Context()))
+	s, err = other.Open(t.Context(), "a", CreateOptions{})
+	check(t, err)
+	if it := s.Item(); !it.Done("step-1") || it.LastSeq != 4 {
+		t.Errorf("item %+v", it)
+	}
+	check(t, s.CheckpointEnd(t.Context(), step(2), []Change{set("x", 3)}, EndCompleted))
+	if _, err := other.Open(t.Context(), "a", CreateOptions{}); !errors.Is(err, ErrEnded) {
+		t.Fatalf("opened after its end: %v", err)
+	}
+	v, err := l.View(t.Context())
+	check(t, err)
+	it, err := v.Item(t.Context(), "a", AsOf{})
+	check(t, err)
+	if it.Status != StatusCompleted || len(it.Epochs) != 2 || len(it.Faults) != 0 {
+		t.Errorf("item %+v", it)
+	}
+	for info, err := range l.coord.List(t.Context(), objstore.ListOptions{Prefix: claimsDir}) {
+		check(t, err)
+		t.Errorf("claim file %s is left", info.Key)
+	}
+}

@@ -1,0 +1,69 @@
+package datagen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/foldlog/foldlog/lance/memwal"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// WriterInfo is a writer of the log as it is seen from here.
+type WriterInfo struct {
+	// Shard is the writer's, which its writer epochs begin with.
+	Shard memwal.ID
+	// Run, Host and PID are what it says of itself; empty for other programs.
+	Run, Host string
+	PID       int
+	// Alive says that it moved within its lease's term, as far as was watched. Sealed
+	// says that it can write no more. Free is in how long it is taken for dead.
+	Alive, Sealed bool
+	Free          time.Duration
+	// Unmerged counts its generations that the table does not have yet, with Rows.
+	Unmerged int
+	Rows     int64
+}
+
+// Writers describes the writers whose shards are still there.
+func (l *Log) Writers(ctx context.Context) ([]WriterInfo, error) {
+	shards, err := l.table.Shards(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list writers: %w", err)
+	}
+	var out []WriterInfo
+	for _, s := range shards {
+		st, err := l.watches.of(s.ID).stand(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list writers: %w", err)
+		}
+		out = append(out, WriterInfo{
+			Shard: s.ID, Run: st.holder.Run, Host: st.holder.Host, PID: st.holder.PID,
+			Alive: !st.dead, Sealed: st.sealed, Free: st.free, Unmerged: s.Unmerged, Rows: s.Rows,
+		})
+	}
+	return out, nil
+}
+
+// others reports whether there are writers besides one that have a lease.
+func (l *Log) others(ctx context.Context, but *Writer) (bool, error) {
+	for info, err := range l.coord.List(ctx, objstore.ListOptions{Prefix: writersDir, Delimiter: true}) {
+		if err != nil {
+			return false, err
+		}
+		id, err := memwal.ParseID(strings.TrimSuffix(strings.TrimPrefix(info.Key, writersDir), "/"))
+		if err != nil || id == but.shard {
+			continue
+		}
+		st, err := l.watches.of(id).stand(ctx)
+		if err != nil && !errors.Is(err, objstore.ErrNotFound) {
+			return false, err
+		}
+		if !st.dead {
+			return true, nil
+		}
+	}
+	return false, nil
+}
