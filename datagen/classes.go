@@ -138,17 +138,6 @@ func (c *Classes) Add(batch arrow.RecordBatch) error {
 // AddEvent takes one event in.
 func (c *Classes) AddEvent(e *Event) { c.add(hashItem(e.Item), markOf(momentOf(e))) }
 
-// Merge takes in what another has seen.
-func (c *Classes) Merge(o *Classes) {
-	for i := range o.shards {
-		for _, s := range o.shards[i].slots {
-			if s.hash != (itemHash{}) {
-				c.add(s.hash, s.mark)
-			}
-		}
-	}
-}
-
 // Of is the class of an item.
 func (c *Classes) Of(item string) Class {
 	h := hashItem(item)

@@ -19,6 +19,7 @@ func Fold(events []Event) *Item {
 type Folder struct {
 	events []Event // in order, each once
 	ids    map[string]int
+	twice  map[string]bool // identities that several of them have
 	folded int // how many of them are in the state
 	dirty  bool
 	state  *folding
@@ -41,7 +42,10 @@ func (f *Folder) add(e *Event) {
 		if f.known(at, e) {
 			return
 		}
-		f.dirty = true
+		if f.twice == nil {
+			f.twice = map[string]bool{}
+		}
+		f.dirty, f.twice[e.ID] = true, true
 	} else {
 		f.ids[e.ID] = n
 	}
@@ -51,16 +55,13 @@ func (f *Folder) add(e *Event) {
 	f.events = append(f.events, light(*e))
 }
 
-// known reports whether the event is among those kept. Where several have its
-// identity they are all looked at.
+// known reports whether the event is among those kept, of which one with its
+// identity is at a place.
 func (f *Folder) known(at int, e *Event) bool {
-	if f.events[at].ID == e.ID && f.events[at].Equal(e) {
+	if f.events[at].Equal(e) {
 		return true
 	}
-	if !f.dirty {
-		return false
-	}
-	return slices.ContainsFunc(f.events, func(o Event) bool { return o.Equal(e) })
+	return f.twice[e.ID] && slices.ContainsFunc(f.events, func(o Event) bool { return o.Equal(e) })
 }
 
 // light is the event without the bytes of a blob.

@@ -8,16 +8,18 @@ import (
 
 // folding is the state of a fold. Events are added in order.
 type folding struct {
-	item    Item
-	life    life
-	began   bool            // an ItemCreated was seen
-	ended   bool            // an ItemEnded stands
-	told    bool            // the missing ItemCreated is told
-	epochs  map[string]bool // those that have been current
-	current string          // writer epoch
-	void    map[string]string
-	spoilt  map[string]bool // checkpoints with a fault
-	frames  map[string]int64
+	item     Item
+	life     life
+	started  bool            // there were events before
+	anchored bool            // the item's identity is that of an ItemCreated
+	began    bool            // an ItemCreated was applied
+	ended    bool            // an ItemEnded stands
+	told     bool            // the missing ItemCreated is told
+	epochs   map[string]bool // those that have been current
+	current  string          // writer epoch
+	void     map[string]string
+	spoilt   map[string]bool // checkpoints with a fault
+	frames   map[string]int64
 }
 
 func newFolding() *folding {
@@ -28,9 +30,12 @@ func newFolding() *folding {
 // add folds events that come after those before, a checkpoint at a time. It
 // reports whether the events before would fold differently with these.
 func (f *folding) add(events []Event) (again bool) {
-	first := f.item.ID == ""
+	first := !f.started
+	f.started = true
 	if first {
 		f.identity(events)
+	} else if !f.anchored && f.identity(events) {
+		return true
 	}
 	before := len(f.item.Faults)
 	skip := f.examine(events)
@@ -49,16 +54,18 @@ func (f *folding) add(events []Event) (again bool) {
 	return false
 }
 
-// identity is what the first creation says, or the first event if there is none.
-func (f *folding) identity(events []Event) {
+// identity takes the item's from the first creation, or from the first event if
+// there is none, and reports whether there is one.
+func (f *folding) identity(events []Event) bool {
 	from := &events[0]
 	for i := range events {
-		if events[i].Kind == ItemCreated {
+		if f.anchored = events[i].Kind == ItemCreated; f.anchored {
 			from = &events[i]
 			break
 		}
 	}
 	f.item.ID, f.item.Root, f.item.Parent = from.Item, from.Root, from.Parent
+	return f.anchored
 }
 
 // examine finds the faults that lie between events, whatever the fields are, and
@@ -75,7 +82,7 @@ func (f *folding) examine(events []Event) (skip []bool) {
 			for k := range same[1:] {
 				skip[i+1+k] = true
 			}
-		} else if len(same) > 1 {
+		} else if same[0].ID != same[len(same)-1].ID {
 			f.fault(collision(same), same...)
 		}
 		for k := i; k < j; k++ {

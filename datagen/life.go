@@ -89,15 +89,6 @@ func (l *life) end(seq int64, filtered bool) {
 	}
 }
 
-// merge takes in what another has seen.
-func (l *life) merge(o *life) {
-	l.latest(o.last, o.lastAt, o.attempt)
-	l.begin(o.created, o.createdAt)
-	l.step = max(l.step, o.step)
-	l.fail(o.failed, o.failAttempt)
-	l.end(o.ended, o.filtered)
-}
-
 // status is the item's. A failure stands until a completed step or anything of a
 // later attempt follows it.
 func (l *life) status() Status {

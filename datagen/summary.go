@@ -10,7 +10,7 @@ import (
 )
 
 // Summary sums up the events of all items of a log, in one pass and whatever
-// order they come in, each once. It keeps 152 bytes of each item, and the names of
+// order they come in, each once. It keeps about 180 bytes of each item, and the names of
 // at most MaxGroups steps, failures and writers. Make one with NewSummary.
 type Summary struct {
 	index    map[itemHash]uint32
@@ -35,7 +35,7 @@ type itemState struct {
 	// sum is of the hashes of the sequences, first the lowest.
 	sum         uint64
 	first       int64
-	root        uint64
+	place       uint64
 	child, torn bool
 	visited     bool
 }
@@ -93,15 +93,21 @@ func (s *Summary) Add(batch arrow.RecordBatch) error {
 		return err
 	}
 	var last string
+	var h itemHash
 	var at *itemState
 	for i := range r.rows {
 		if err := r.refuseNewer(i); err != nil {
 			return err
 		}
 		if item := r.item.Value(i); item != last || at == nil {
-			last, at = item, s.state(hashItem(item))
+			last, h = item, hashItem(item)
+			at = s.state(h)
 		}
-		s.add(at, r.moment(i), r.names(i))
+		n := r.names(i)
+		if n.place = h.lo; n.child || n.root != last {
+			n.place = placeOf(n.root, alias(r.text[colParent].arr, i))
+		}
+		s.add(at, r.moment(i), n)
 	}
 	return nil
 }
@@ -111,6 +117,12 @@ type names struct {
 	step, failure, epoch, run, root string
 	index                           int64
 	child                           bool
+	place                           uint64 // stands for the root and the parent
+}
+
+// placeOf hashes where an item with a parent is in its tree.
+func placeOf(root, parent string) uint64 {
+	return hashItem(root).lo*3 ^ hashItem(parent).hi
 }
 
 func (r *momentReader) names(i int) names {
@@ -129,7 +141,11 @@ func (s *Summary) AddEvent(e *Event) {
 	if e.Failure != nil {
 		n.failure = e.Failure.Type
 	}
-	s.add(s.state(hashItem(e.Item)), momentOf(e), n)
+	h := hashItem(e.Item)
+	if n.place = h.lo; n.child || n.root != e.Item {
+		n.place = placeOf(e.Root, e.Parent)
+	}
+	s.add(s.state(h), momentOf(e), n)
 }
 
 func (s *Summary) add(at *itemState, m moment, n names) {
@@ -137,7 +153,7 @@ func (s *Summary) add(at *itemState, m moment, n names) {
 		i, step := s.steps.of(stepName{n.step})
 		step.completed++
 		step.index = n.index
-		if m.seq > at.step0() {
+		if m.seq > at.life.step {
 			at.step = i
 		}
 	}
@@ -155,16 +171,13 @@ func (s *Summary) add(at *itemState, m moment, n names) {
 	s.events++
 }
 
-func (it *itemState) step0() int64 { return it.life.step }
-
 func (it *itemState) take(m moment, n names) {
 	it.life.add(m)
 	it.events++
 	it.sum += mix(m.seq)
 	it.first = min(it.first, m.seq)
-	root := hashItem(n.root).lo
-	it.torn = it.torn || it.root != 0 && it.root != root
-	it.root, it.child = root, n.child
+	it.torn = it.torn || it.events > 1 && it.place != n.place
+	it.place, it.child = n.place, n.child
 }
 
 // mix hashes a sequence (splitmix64).
@@ -324,7 +337,7 @@ func cloned[K comparable](name K) K {
 	return name
 }
 
-// sorted are the names that count, in an order.
+// each calls f with every name and its count, number 0 first if there is any.
 func (g *groups[K, V]) each(f func(i int, name K, count *V)) {
 	for i := range g.names {
 		f(i, g.names[i], g.counts[i])
