@@ -20,7 +20,7 @@ type Folder struct {
 	events []Event // in order, each once
 	ids    map[string]int
 	twice  map[string]bool // identities that several of them have
-	folded int // how many of them are in the state
+	folded int             // how many of them are in the state
 	dirty  bool
 	state  *folding
 }

@@ -177,7 +177,7 @@ func (it *itemState) take(m moment, n names) {
 	it.sum += mix(m.seq)
 	it.first = min(it.first, m.seq)
 	it.torn = it.torn || it.events > 1 && it.place != n.place
-	it.place, it.child = n.place, n.child
+	it.place, it.child = n.place, it.child || n.child
 }
 
 // mix hashes a sequence (splitmix64).
