@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/foldlog/foldlog/lance/internal/datafile"
+	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -22,6 +23,8 @@ type cache struct {
 	// commits holds a token: commits through handles of one Open take turns, for
 	// racing each other would only cost them.
 	commits chan struct{}
+	// pins is what clean-ups through these handles have seen of pins.
+	pins pins.Watch
 }
 
 type cacheItem struct {

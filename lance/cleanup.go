@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/lance/internal/format"
+	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -26,10 +27,10 @@ type CleanUpOptions struct {
 	// KeepVersions is how many of the latest versions are kept whatever their age;
 	// zero is DefaultKeepVersions.
 	KeepVersions int
-	// KeepAge keeps every version that is younger than this by the store's clock, so
-	// that readers of it can finish; zero is DefaultKeepAge. Less than ten minutes is
-	// refused unless AnyAge is set: a committer that slept so long could take the
-	// number of a version that is gone.
+	// KeepAge keeps every version that was the latest within this time by the store's
+	// clock, so that readers of it can finish; zero is DefaultKeepAge. Readers that take
+	// longer hold a [Pin]. Less than ten minutes is refused unless AnyAge is set: a
+	// committer that slept so long could take the number of a version that is gone.
 	KeepAge time.Duration
 	// SafetyAge keeps files that neither a kept nor a removed version names, which
 	// may belong to a commit under way, until they are this old; zero is
@@ -50,6 +51,8 @@ type CleanUpStats struct {
 	Bytes int64
 	// Temporary counts what writers left that died.
 	Temporary int
+	// Pinned counts files that were left because a reader holds them.
+	Pinned int
 }
 
 func (o CleanUpOptions) withDefaults() (CleanUpOptions, error) {
@@ -75,7 +78,9 @@ func (o CleanUpOptions) withDefaults() (CleanUpOptions, error) {
 }
 
 // CleanUp removes old versions, but none with a tag and never the latest, and then the
-// files that no version names any more. What MemWAL shards hold is not touched.
+// files that no version names any more and no pin holds. Where there are pins it waits
+// some seconds to see whether they are renewed, up to a minute for those that are not.
+// What MemWAL shards hold is not touched.
 func (d *Dataset) CleanUp(ctx context.Context, opts CleanUpOptions) (CleanUpStats, error) {
 	var c cleaner
 	opts, err := opts.withDefaults()
@@ -96,8 +101,13 @@ type cleaner struct {
 }
 
 // run reads what every version names before anything is removed. A version that is
-// committed meanwhile names files that are not new only if the latest one does.
+// committed meanwhile names files that are not new only if the latest one does. Pins are
+// looked for before, to know which are dead, and again once the versions are removed: a
+// reader that pins later finds its version gone.
 func (c *cleaner) run(ctx context.Context) error {
+	if _, err := c.d.cache.pins.Settle(ctx, c.d.store); err != nil {
+		return err
+	}
 	candidates, err := c.candidates(ctx)
 	if err != nil {
 		return err
@@ -117,7 +127,8 @@ func (c *cleaner) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		young := c.opts.Now.Sub(v.Stored) < c.opts.KeepAge
+		// The one after it ended its time as the latest.
+		young := i > 0 && c.opts.Now.Sub(versions[i-1].Stored) < c.opts.KeepAge
 		if i > 0 && i >= c.opts.KeepVersions && !young && !tagged[v.Version] {
 			old = append(old, v.Version)
 			nameFiles(m, dropped)
@@ -132,7 +143,17 @@ func (c *cleaner) run(ctx context.Context) error {
 		}
 		c.stats.Versions++
 	}
+	held, _, err := c.d.cache.pins.Look(ctx, c.d.store)
+	if err != nil {
+		return err
+	}
 	for _, info := range candidates {
+		if held.Has(info.Key) {
+			if !is(named, info.Key) {
+				c.stats.Pinned++
+			}
+			continue
+		}
 		if is(named, info.Key) || !is(dropped, info.Key) && c.opts.Now.Sub(info.Modified) < c.opts.SafetyAge {
 			continue
 		}
@@ -227,7 +248,7 @@ func (c *cleaner) sweep(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	for _, dir := range []string{dataDir, versionsDir, transactionsDir, deletionsDir, indicesDir} {
+	for _, dir := range []string{dataDir, versionsDir, transactionsDir, deletionsDir, indicesDir, pins.Root} {
 		n, err := s.Sweep(ctx, dir, c.opts.SafetyAge)
 		if c.stats.Temporary += n; err != nil {
 			return err

@@ -31,23 +31,36 @@ type Dataset struct {
 	m      *format.Manifest
 	schema *arrow.Schema
 	cache  *cache
+	// fresh is when the version was last seen to be the latest.
+	fresh *freshness
+	// guarded says that somebody else keeps the files.
+	guarded bool
 }
 
 // OpenOptions selects what [Open] opens. The zero value is the latest version.
 type OpenOptions struct {
 	// Version is the version to open; zero is the latest.
 	Version uint64
+	// NoPin lets long scans go without a [Pin]: for tables that nobody cleans up, or
+	// that somebody else guards.
+	NoPin bool
 }
 
 // Open opens the table at the root of a store (see objstore.Prefix). It is
 // ErrNotFound if there is no table or no such version.
 func Open(ctx context.Context, store objstore.Store, opts OpenOptions) (*Dataset, error) {
-	return open(ctx, store, opts.Version, newCache())
+	d, err := open(ctx, store, opts.Version, newCache())
+	if err == nil {
+		d.guarded = opts.NoPin
+	}
+	return d, err
 }
 
 func open(ctx context.Context, store objstore.Store, version uint64, c *cache) (*Dataset, error) {
 	var err error
+	var fresh time.Time // never, for a version by its number
 	if version == 0 {
+		fresh = time.Now()
 		if version, err = latestVersion(ctx, store); err != nil {
 			return nil, fmt.Errorf("open dataset: %w", err)
 		}
@@ -56,7 +69,11 @@ func open(ctx context.Context, store objstore.Store, version uint64, c *cache) (
 	if err != nil {
 		return nil, fmt.Errorf("open dataset: %w", err)
 	}
-	return newDataset(store, m, c)
+	d, err := newDataset(store, m, c)
+	if err == nil {
+		d.fresh.set(fresh)
+	}
+	return d, err
 }
 
 func newDataset(store objstore.Store, m *format.Manifest, c *cache) (*Dataset, error) {
@@ -64,7 +81,7 @@ func newDataset(store objstore.Store, m *format.Manifest, c *cache) (*Dataset, e
 	if err != nil {
 		return nil, fmt.Errorf("open dataset: version %d: %w", m.Version, err)
 	}
-	return &Dataset{store: store, m: m, schema: schema, cache: c}, nil
+	return &Dataset{store: store, m: m, schema: schema, cache: c, fresh: &freshness{at: time.Now()}}, nil
 }
 
 func manifestKey(version uint64) string { return format.ManifestKey(version) }
@@ -114,14 +131,22 @@ func readManifest(ctx context.Context, store objstore.Store, version uint64) (*f
 
 // Latest returns the latest version, which is the receiver if nothing came after.
 func (d *Dataset) Latest(ctx context.Context) (*Dataset, error) {
+	start := time.Now()
 	version, err := latestVersion(ctx, d.store)
 	if err != nil {
 		return nil, fmt.Errorf("open dataset: %w", err)
 	}
 	if version == d.m.Version {
+		d.fresh.set(start)
 		return d, nil
 	}
-	return open(ctx, d.store, version, d.cache)
+	next, err := open(ctx, d.store, version, d.cache)
+	if err != nil {
+		return nil, err
+	}
+	next.fresh.set(start)
+	next.guarded = d.guarded
+	return next, nil
 }
 
 // At returns another version.

@@ -264,3 +264,23 @@ func TestEventsOfEveryFormatAreRead(t *testing.T) {
 	ok(t, err)
 	same(t, "ours", lancetest.Text(rec), real.Rows(t, "scan", args(dir)))
 }
+
+// TestTheRealLanceLeavesPinsAlone reads, compacts and cleans up a table that a reader of
+// ours has pinned.
+func TestTheRealLanceLeavesPinsAlone(t *testing.T) {
+	real, there := lancetest.Real(t)
+	if !there {
+		return
+	}
+	dir, s := localTable(t)
+	d := filled(t, s, 400, 100)
+	pin, err := d.Pin(t.Context())
+	ok(t, err)
+	defer pin.Release()
+	same(t, "with a pin", expect(0, 400), real.Rows(t, "scan", args(dir)))
+	real.Do(t, "optimize", args(dir, "cleanup", true), nil)
+	same(t, "after its clean-up", expect(0, 400), real.Rows(t, "scan", args(dir)))
+	if n := len(pinKeys(t, s)); n != 2 {
+		t.Errorf("%d objects of the pin are left", n)
+	}
+}

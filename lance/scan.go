@@ -72,9 +72,12 @@ func (d *Dataset) ScanSchema(opts ScanOptions) (*arrow.Schema, error) {
 
 // Scan yields the rows in batches, in the order of the fragments; rows that an index
 // found come first. Memory is about a megabyte per column, or the largest value. After
-// an error it ends.
+// an error it ends. A scan that lasts longer than a minute holds a [Pin], so that it can
+// take as long as it likes; one of a version that was opened by its number rests until
+// then on nobody removing that version.
 func (d *Dataset) Scan(ctx context.Context, opts ScanOptions) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
+		defer d.guard()()
 		s := &scanner{d: d, opts: opts, left: opts.Limit, yield: yield}
 		if err := s.run(ctx); err != nil && err != errStop {
 			yield(nil, fmt.Errorf("scan: %w", err))

@@ -23,6 +23,7 @@ type VerifyStats struct {
 // index is in order and names a row with that value's place. It tells found every
 // fault and goes on. Indexes of other kinds are only looked for.
 func (d *Dataset) Verify(ctx context.Context, found func(error)) (VerifyStats, error) {
+	defer d.guard()()
 	v := &verifier{d: d, found: found}
 	for _, f := range d.m.Fragments {
 		v.fragment(ctx, f)

@@ -26,7 +26,7 @@ type lanceKind struct{}
 var _ logKind = lanceKind{}
 
 // lanceParts are the directories of a dataset.
-var lanceParts = []string{"_versions", "_transactions", "_deletions", "_indices", "_refs", "_mem_wal", "data", "tree"}
+var lanceParts = []string{"_versions", "_transactions", "_deletions", "_indices", "_refs", "_mem_wal", "_pins", "data", "tree"}
 
 func (lanceKind) Name() string { return "lance dataset" }
 

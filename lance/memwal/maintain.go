@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -56,9 +58,10 @@ const DefaultGrace = time.Hour
 
 // CollectOptions says what [Table.Collect] may remove. The zero value is the default.
 type CollectOptions struct {
-	// Grace is how old what a shard does not name any more must be; zero is
-	// DefaultGrace. It must be longer than any view is read. Less than ten minutes is
-	// refused: a writer that slept so long could not tell that it is fenced.
+	// Grace is since when a shard must not name something any more; zero is
+	// DefaultGrace. It should be longer than most reads, so that they need not start
+	// again; those that take longer hold a [Pin]. Less than ten minutes is refused: a
+	// writer that slept so long could not tell that it is fenced.
 	Grace time.Duration
 	// AnyAge allows any Grace, zero too: right only when nothing else uses the table.
 	AnyAge bool
@@ -71,6 +74,8 @@ type CollectOptions struct {
 // CollectStats counts what was removed.
 type CollectStats struct {
 	Generations, Shards, Files int
+	// Pinned counts generations that were left because a reader holds them.
+	Pinned int
 }
 
 // keepStates is how many versions of a shard's manifest are always kept.
@@ -82,7 +87,7 @@ const orphanAge = lance.DefaultSafetyAge
 
 // Collect removes what merging has left: the files of merged generations and of failed
 // flushes, replayed log entries, old versions of shard manifests, and shards that are
-// sealed and wholly merged.
+// sealed and wholly merged. Pins of readers are waited for as lance.Dataset.CleanUp does.
 func (t *Table) Collect(ctx context.Context, opts CollectOptions) (CollectStats, error) {
 	if opts.Grace == 0 && !opts.AnyAge {
 		opts.Grace = DefaultGrace
@@ -111,7 +116,18 @@ type collector struct {
 	stats CollectStats
 }
 
+// doomed is a directory of a generation that is to be removed.
+type doomed struct {
+	dir  string
+	keys []string
+}
+
+// run removes the versions of generations first, then looks for pins, and removes the
+// rest of those that none holds: a reader that pins later finds the version gone.
 func (c *collector) run(ctx context.Context, states []*state) error {
+	if _, err := c.t.pins.Settle(ctx, c.t.store); err != nil {
+		return err
+	}
 	base, err := c.t.Base(ctx)
 	if err != nil {
 		return err
@@ -134,6 +150,38 @@ func (c *collector) run(ctx context.Context, states []*state) error {
 	return nil
 }
 
+// generations removes directories of generations, and reports whether all of them went.
+func (c *collector) generations(ctx context.Context, going []doomed) (all bool, err error) {
+	if len(going) == 0 {
+		return true, nil
+	}
+	for _, g := range going {
+		version := slices.IndexFunc(g.keys, func(k string) bool { return strings.HasSuffix(k, "/"+format.ManifestKey(1)) })
+		if version >= 0 {
+			if err := c.remove(ctx, g.keys[version:version+1]); err != nil {
+				return false, err
+			}
+		}
+	}
+	held, _, err := c.t.pins.Look(ctx, c.t.store)
+	if err != nil {
+		return false, err
+	}
+	all = true
+	for _, g := range going {
+		if held.Has(g.dir + "/") {
+			c.stats.Pinned++
+			all = false
+			continue
+		}
+		if err := c.remove(ctx, g.keys); err != nil {
+			return false, err
+		}
+		c.stats.Generations++
+	}
+	return all, nil
+}
+
 // dirs lists the files of a shard by the directory that they are in, and the age of
 // the youngest of each.
 func (c *collector) dirs(ctx context.Context, id ID) (files map[string][]string, age map[string]time.Duration, err error) {
@@ -153,8 +201,17 @@ func (c *collector) dirs(ctx context.Context, id ID) (files map[string][]string,
 	return files, age, nil
 }
 
-// shard removes a sealed shard, its manifests last: until then it reads as empty.
+// shard removes a sealed shard, its manifests last: until then it reads as empty. What
+// it still names is dropped first, which begins the grace.
 func (c *collector) shard(ctx context.Context, s *state) error {
+	sh := &shard{store: c.t.store, state: s, fresh: time.Now()}
+	err := sh.trim(ctx, math.MaxUint64)
+	if errors.Is(err, ErrFenced) {
+		return nil // another collects
+	}
+	if err != nil {
+		return err
+	}
 	files, age, err := c.dirs(ctx, s.id)
 	if err != nil {
 		return err
@@ -166,12 +223,19 @@ func (c *collector) shard(ctx context.Context, s *state) error {
 	}
 	manifests := files["manifest"]
 	delete(files, "manifest")
+	var going []doomed
 	for dir, keys := range files {
+		if _, ok := generationNumber(dir); ok {
+			going = append(going, doomed{shardDir(s.id) + dir, keys})
+			delete(files, dir)
+		}
+	}
+	if all, err := c.generations(ctx, going); !all {
+		return err
+	}
+	for _, keys := range files {
 		if err := c.remove(ctx, keys); err != nil {
 			return err
-		}
-		if _, ok := generationNumber(dir); ok {
-			c.stats.Generations++
 		}
 	}
 	if err := c.remove(ctx, manifests); err != nil {
@@ -187,10 +251,15 @@ func (c *collector) leftovers(ctx context.Context, s *state, merged uint64) erro
 	if err != nil {
 		return err
 	}
+	before, err := c.stateBefore(ctx, s)
+	if err != nil {
+		return err
+	}
 	named := map[string]bool{}
-	for _, g := range s.generations {
+	for _, g := range slices.Concat(s.generations, before.generations) {
 		named[g.dir] = true
 	}
+	var going []doomed
 	for dir, keys := range files {
 		number, ok := generationNumber(dir)
 		if !ok || named[dir] {
@@ -200,19 +269,40 @@ func (c *collector) leftovers(ctx context.Context, s *state, merged uint64) erro
 		if number > merged && !c.opts.AnyAge { // never named, as far as this tells
 			grace = max(grace, orphanAge)
 		}
-		if age[dir] < grace {
-			continue
+		if age[dir] >= grace {
+			going = append(going, doomed{shardDir(s.id) + dir, keys})
 		}
-		slices.Sort(keys) // the version first, so that a late reader finds nothing rather than half
-		if err := c.remove(ctx, keys); err != nil {
-			return err
-		}
-		c.stats.Generations++
+	}
+	if _, err := c.generations(ctx, going); err != nil {
+		return err
 	}
 	if err := c.log(ctx, s, files["wal"]); err != nil {
 		return err
 	}
-	return c.manifests(ctx, s, files["manifest"])
+	return c.manifests(ctx, s, before.version, files["manifest"])
+}
+
+// stateBefore is the manifest that was the latest when the grace began: what it names
+// has been dropped since. A shard that is younger was empty then.
+func (c *collector) stateBefore(ctx context.Context, s *state) (*state, error) {
+	cut := uint64(0)
+	dir := shardDir(s.id) + "manifest/"
+	for info, err := range c.t.store.List(ctx, objstore.ListOptions{Prefix: dir}) {
+		if err != nil {
+			return nil, err
+		}
+		v, ok := parseReversed(strings.TrimPrefix(info.Key, dir), manifestExt)
+		if ok && c.opts.Now.Sub(info.Modified) >= c.opts.Grace {
+			cut = max(cut, v)
+		}
+	}
+	switch {
+	case cut == 0:
+		return &state{}, nil
+	case cut >= s.version:
+		return s, nil
+	}
+	return readState(ctx, c.t.store, s.id, cut)
 }
 
 // generationNumber reads <8 hex>_gen_<number>.
@@ -239,12 +329,13 @@ func (c *collector) log(ctx context.Context, s *state, keys []string) error {
 	return c.removeOld(ctx, old)
 }
 
-// manifests removes old versions once the hint names a newer one, the oldest first.
-func (c *collector) manifests(ctx context.Context, s *state, keys []string) error {
+// manifests removes old versions once the hint names a newer one, the oldest first. The
+// one that was the latest when the grace began stays: it tells what was dropped since.
+func (c *collector) manifests(ctx context.Context, s *state, before uint64, keys []string) error {
 	var versions []uint64
 	for _, key := range keys {
 		v, ok := parseReversed(key[strings.LastIndexByte(key, '/')+1:], manifestExt)
-		if ok && v+keepStates < s.version {
+		if ok && v < before && v+keepStates < s.version {
 			versions = append(versions, v)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -22,6 +23,9 @@ type Table struct {
 	mu   sync.Mutex
 	base *lance.Dataset
 	gens map[string]*source
+
+	// pins is what collecting has seen of readers' pins.
+	pins pins.Watch
 }
 
 // Open opens the table at the root of a store.
@@ -234,11 +238,11 @@ func (t *Table) generation(ctx context.Context, id ID, g generation) (*source, e
 	if src != nil {
 		return src, nil
 	}
-	d, err := lance.Open(ctx, objstore.Prefix(t.store, dir), lance.OpenOptions{Version: 1})
+	d, err := lance.Open(ctx, objstore.Prefix(t.store, dir), lance.OpenOptions{Version: 1, NoPin: true})
 	if err != nil {
 		return nil, fmt.Errorf("generation %d of shard %s: %w", g.number, id, err)
 	}
-	src = &source{d: d, shard: id, generation: g.number}
+	src = &source{d: d, dir: dir, shard: id, generation: g.number}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gens[dir] = src

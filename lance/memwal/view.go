@@ -21,6 +21,7 @@ import (
 // source is one table of a view: the base or a generation.
 type source struct {
 	d          *lance.Dataset
+	dir        string // of a generation
 	shard      ID
 	generation uint64
 
@@ -154,6 +155,7 @@ func (v *View) Scan(ctx context.Context, opts lance.ScanOptions) iter.Seq2[Batch
 }
 
 func (s *scan) run(ctx context.Context) error {
+	defer s.v.guard()()
 	schema, err := s.v.base.ScanSchema(s.opts)
 	if err != nil {
 		return err
