@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/foldlog/foldlog/lance/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/objstore/s3test"
 )

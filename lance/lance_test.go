@@ -14,7 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/foldlog/foldlog/lance/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/objstore"
 )
 

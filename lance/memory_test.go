@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foldlog/foldlog/lance/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/lancetest"
 )
 
 // heapPeak runs something and returns the most that live and dead objects took

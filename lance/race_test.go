@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/foldlog/foldlog/lance/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/objstore/s3test"
 )

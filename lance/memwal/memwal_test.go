@@ -17,8 +17,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/lance"
-	"github.com/foldlog/foldlog/lance/internal/lancetest"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/objstore/s3test"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/lance"
-	"github.com/foldlog/foldlog/lance/internal/lancetest"
 	"github.com/foldlog/foldlog/objstore"
 )
 

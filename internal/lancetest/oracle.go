@@ -37,7 +37,7 @@ var shared struct {
 // dir is lance/oracle in the source tree.
 func dir() string {
 	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "oracle")
+	return filepath.Join(filepath.Dir(file), "..", "..", "lance", "oracle")
 }
 
 // Real returns the process that the tests of a package share. Where Node or its
