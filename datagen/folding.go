@@ -213,6 +213,9 @@ func (f *folding) fault(what string, events ...Event) {
 		t.Epochs = append(t.Epochs, events[i].Epoch)
 		f.spoilt[events[i].Checkpoint] = true
 	}
+	if f.item.last == nil || f.item.last.Seq <= t.Seq {
+		f.item.last = &t
+	}
 	if len(f.item.Faults) < MaxFaults {
 		f.item.Faults = append(f.item.Faults, t)
 	}
@@ -240,7 +243,7 @@ func (f *folding) rehearse(events []Event, skip []bool) {
 		case skip[i]:
 			continue
 		case e.Kind == ItemCreated:
-			if began && !ended && f.item.Err() == nil {
+			if began && !ended && f.item.standing(e.Seq) == nil {
 				f.fault("it is created again before it ended", *e)
 			}
 			began, ended, set = true, false, map[string]bool{}

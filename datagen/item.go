@@ -3,6 +3,7 @@ package datagen
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -58,7 +59,8 @@ type Item struct {
 	// Faults say where the events contradict each other, at most MaxFaults.
 	Faults []Fault
 
-	created int64 // sequence of the latest creation
+	last    *Fault // the last fault
+	created int64  // sequence of the latest creation
 	done    map[stepKey]int
 	fields  map[string]int
 }
@@ -132,10 +134,22 @@ func (f *Fault) Unwrap() error { return ErrFault }
 // Err is the first fault since the item was created last, nil if there is none.
 // Such an item cannot go on; creating it anew, as for a re-run, is the way out.
 func (it *Item) Err() error {
+	if f := it.standing(math.MaxInt64); f != nil {
+		return f
+	}
+	return nil
+}
+
+// standing is the first fault since the latest creation that comes before a
+// sequence. The last of all faults is looked at even if there are too many to tell.
+func (it *Item) standing(before int64) *Fault {
 	for i := range it.Faults {
-		if f := &it.Faults[i]; f.Seq >= it.created {
+		if f := &it.Faults[i]; (f.Seq >= it.created || f.Seq < 0) && f.Seq < before {
 			return f
 		}
+	}
+	if f := it.last; f != nil && f.Seq >= it.created && f.Seq < before {
+		return f
 	}
 	return nil
 }

@@ -1,0 +1,198 @@
+package datagen
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// log draws the events of several items, some of them at fault, as they may lie.
+func drawLog(t *rapid.T) (all []Event, items map[string][]Event) {
+	items = map[string][]Event{}
+	for i := range rapid.IntRange(1, 6).Draw(t, "items") {
+		id := fmt.Sprintf("item-%d", i)
+		events := drawHistory(t, id).events
+		if rapid.IntRange(0, 3).Draw(t, "spoil") == 0 {
+			events = slices.DeleteFunc(spoil(t, events), func(e Event) bool { return e.Item != id })
+		}
+		if len(events) > 0 {
+			items[id] = Fold(events).folded(events)
+			all = append(all, items[id]...)
+		}
+	}
+	return rapid.Permutation(all).Draw(t, "order"), items
+}
+
+// folded are the events of an item once each, as a view of the log yields them.
+func (it *Item) folded(events []Event) []Event {
+	var f Folder
+	f.Add(events...)
+	return slices.Clone(f.Events())
+}
+
+func TestListsCountWhatFoldsFind(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, items := drawLog(t)
+		s, c := NewSummary(), new(Classes)
+		for i := range all {
+			s.AddEvent(&all[i])
+			c.AddEvent(&all[i])
+		}
+		counts := map[Status]int{}
+		for id, events := range items {
+			it := Fold(events)
+			counts[it.Status]++
+			sum, ok := s.Item(id)
+			if !ok || sum.Status != it.Status || sum.LastSeq != it.LastSeq || sum.Attempt != it.Attempt ||
+				!sum.Updated.Equal(it.Updated) || !sum.Created.Equal(it.Created) || sum.Events != len(events) {
+				t.Fatalf("summary %+v of item %+v", sum, it)
+			}
+			if gaps := it.LastSeq+1 != int64(len(events)); len(it.Faults) == 0 && (sum.Suspect != gaps || sum.Failures != len(it.Failures) || it.Cursor == nil && sum.Step != "" ||
+				it.Cursor != nil && it.Cursor.Name != sum.Step || it.Failure() != nil && it.Failure().Type != sum.ErrorType) {
+				t.Fatalf("summary %+v of item %+v", sum, it)
+			}
+			if want := classOf(it.Status); c.Of(id) != want {
+				t.Fatalf("class %s of item %+v", c.Of(id), it)
+			}
+		}
+		o := s.Overview()
+		if o.Items != len(items) || o.Events != int64(len(all)) || c.Len() != len(items) ||
+			o.Status != (StatusCounts{counts[StatusPending], counts[StatusRunning], counts[StatusCompleted], counts[StatusFiltered], counts[StatusFailed]}) {
+			t.Fatalf("overview %+v, want %v", o, counts)
+		}
+		if c.Of("none") != Fresh {
+			t.Fatal("an item that is not there is not fresh")
+		}
+	})
+}
+
+func classOf(s Status) Class {
+	switch s {
+	case StatusCompleted:
+		return Finished
+	case StatusFiltered:
+		return Filtered
+	}
+	return Resumable
+}
+
+func TestRowsSumUpLikeEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, items := drawLog(t)
+		all = slices.DeleteFunc(all, func(e Event) bool { return e.Kind == StepStarted })
+		byEvent, byRow, c := NewSummary(), NewSummary(), new(Classes)
+		for i := range all {
+			byEvent.AddEvent(&all[i])
+		}
+		for len(all) > 0 {
+			n := rapid.IntRange(1, len(all)).Draw(t, "rows")
+			rec, err := Record(all[:n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := byRow.Add(rec); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Add(rec); err != nil {
+				t.Fatal(err)
+			}
+			all = all[n:]
+		}
+		if d := cmp.Diff(byEvent.Overview(), byRow.Overview()); d != "" {
+			t.Fatal(d)
+		}
+		for id := range items {
+			want, _ := byEvent.Item(id)
+			if got, _ := byRow.Item(id); !cmp.Equal(want, got) {
+				t.Fatal(cmp.Diff(want, got))
+			}
+			if got := c.Of(id); got != classOf(want.Status) && want.Events > 0 {
+				t.Fatalf("class %s of %+v", got, want)
+			}
+		}
+	})
+}
+
+func TestCollisionsAreSuspect(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := drawHistory(t, "item")
+		e := h.events[rapid.IntRange(0, len(h.events)-1).Draw(t, "at")]
+		e.ID, e.Epoch = "other", "stranger"
+		s := NewSummary()
+		for _, e := range append(h.events, e) {
+			s.AddEvent(&e)
+		}
+		if sum, _ := s.Item("item"); !sum.Suspect {
+			t.Fatalf("%+v is not suspect", sum)
+		}
+		if o := s.Overview(); o.Suspects != 1 {
+			t.Fatalf("%+v", o)
+		}
+	})
+}
+
+func TestEveryItemIsVisitedOnce(t *testing.T) {
+	s := NewSummary()
+	const n = 10_000
+	for i := range 2 * n {
+		s.AddEvent(&Event{Item: fmt.Sprint(i % n), Seq: int64(i / n), Kind: ItemCreated})
+	}
+	visited := 0
+	for i := range 3 * n {
+		if sum, ok := s.Visit(fmt.Sprint(i % n)); ok {
+			visited++
+			if sum.LastSeq != 1 || sum.Events != 2 {
+				t.Fatalf("%+v", sum)
+			}
+		}
+	}
+	if visited != n || s.Len() != n {
+		t.Errorf("%d visited of %d", visited, s.Len())
+	}
+}
+
+func TestTooManyNamesAreCountedTogether(t *testing.T) {
+	s := NewSummary()
+	const n = MaxGroups + 500
+	for i := range n {
+		s.AddEvent(&Event{Item: "i", Seq: int64(i), Kind: StepCompleted, Step: &Step{Name: fmt.Sprint("s", i)}, Epoch: fmt.Sprint(i)})
+	}
+	o := s.Overview()
+	if len(o.Writers) != MaxGroups+1 || len(o.Steps) != MaxGroups+1 {
+		t.Fatalf("%d writers, %d steps", len(o.Writers), len(o.Steps))
+	}
+	i := slices.IndexFunc(o.Steps, func(s StepSummary) bool { return s.Name == "" })
+	if i < 0 || o.Steps[i].Completed != 500 {
+		t.Errorf("the others: %+v", o.Steps[max(i, 0)])
+	}
+}
+
+// The promise of the doc comment, with room for the allocator.
+func TestClassesKeepLittleOfEachItem(t *testing.T) {
+	const n = 200_000
+	before := heap()
+	c := new(Classes)
+	for i := range n {
+		c.AddEvent(&Event{Item: fmt.Sprintf("a rather long source key that is not kept, number %d", i), Kind: ItemCreated})
+	}
+	per := float64(heap()-before) / n
+	if c.Len() != n || per > 68 {
+		t.Errorf("%d items, %.0f bytes each", c.Len(), per)
+	}
+}
+
+func TestSummariesKeepLittleOfEachItem(t *testing.T) {
+	const n = 100_000
+	before := heap()
+	s := NewSummary()
+	for i := range n {
+		s.AddEvent(&Event{Item: fmt.Sprintf("a rather long source key that is not kept, number %d", i), Kind: ItemCreated})
+	}
+	per := float64(heap()-before) / n
+	if s.Len() != n || per > 230 {
+		t.Errorf("%d items, %.0f bytes each", s.Len(), per)
+	}
+}
