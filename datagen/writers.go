@@ -67,3 +67,26 @@ func (l *Log) others(ctx context.Context, but *Writer) (bool, error) {
 	}
 	return false, nil
 }
+
+// leaseShard is the shard of the writer whose lease a file is.
+func leaseShard(key string) (memwal.ID, bool) {
+	name, _, ok := strings.Cut(strings.TrimPrefix(key, writersDir), "/")
+	id, err := memwal.ParseID(name)
+	return id, ok && err == nil
+}
+
+// over reports whether a writer's shard is gone and its lease, if it has one, dead: a
+// writer takes its lease before it makes its shard.
+func (w *watch) over(ctx context.Context) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := w.log.table.Shard(ctx, w.shard)
+	if !errors.Is(err, objstore.ErrNotFound) {
+		return false, err
+	}
+	s, err := w.lease(ctx)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return true, nil
+	}
+	return s.dead, err
+}

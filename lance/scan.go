@@ -39,6 +39,9 @@ type ScanOptions struct {
 	WithRowAddress bool
 	// NoIndex reads every row even where an index could tell which match.
 	NoIndex bool
+	// Fragments, if not nil, are the only fragments that are read, by their ids;
+	// indexes are not used then.
+	Fragments []uint64
 }
 
 // scanner is a scan under way.
@@ -99,7 +102,10 @@ func (s *scanner) run(ctx context.Context) (err error) {
 		s.opts.BatchRows = DefaultBatchRows
 	}
 	frags := s.d.m.Fragments
-	if !s.opts.NoIndex {
+	switch {
+	case s.opts.Fragments != nil:
+		frags = slices.DeleteFunc(slices.Clone(frags), func(f format.Fragment) bool { return !slices.Contains(s.opts.Fragments, f.ID) })
+	case !s.opts.NoIndex:
 		if frags, err = s.byIndex(ctx); err != nil {
 			return err
 		}

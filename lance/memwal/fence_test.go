@@ -35,7 +35,7 @@ func TestAFencedWriterCannotAcknowledge(t *testing.T) {
 	same(t, "adopted", []string{"a=1", "c=1"}, read(t, table, lance.ScanOptions{}))
 	shards, err := table.Shards(t.Context())
 	ok(t, err)
-	if d := cmp.Diff([]ShardInfo{{ID: first.Shard(), Epoch: 3, Sealed: true, Generations: 2}}, shards); d != "" {
+	if d := cmp.Diff([]ShardInfo{{ID: first.Shard(), Version: 8, Epoch: 3, Sealed: true, Generations: 2}}, shards); d != "" {
 		t.Error(d)
 	}
 	stats, err := table.Collect(t.Context(), CollectOptions{Now: time.Now().Add(2 * time.Hour)})

@@ -75,6 +75,9 @@ func (t *Table) plan(ctx context.Context) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
+	if states, err = t.inOrder(ctx, states); err != nil {
+		return nil, err
+	}
 	base, err := t.Base(ctx)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,62 @@
+package memwal
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// inOrder makes states that were read one after the other agree: whoever claims and
+// seals a shard may go on in its own with what it found there, so a view that has the
+// second must have all of the first. A shard that was claimed since it was read is read
+// again, until none was while the others were looked at.
+func (t *Table) inOrder(ctx context.Context, states []*state) ([]*state, error) {
+	if len(states) < 2 {
+		return states, nil
+	}
+	states = slices.Clone(states)
+	for {
+		later := make([]*state, len(states))
+		err := parallel(len(states), func(i int) (err error) {
+			later[i], err = claimedSince(ctx, t.store, states[i])
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		changed := false
+		for i, s := range later {
+			if s != nil {
+				states[i], changed = s, true
+			}
+		}
+		if !changed {
+			return states, nil
+		}
+	}
+}
+
+// claimedSince returns the latest state of a shard if another owner than that of a
+// state has written it.
+func claimedSince(ctx context.Context, store objstore.Store, s *state) (*state, error) {
+	if s.status == statusSealed {
+		return nil, nil
+	}
+	last := s
+	for {
+		next, err := readState(ctx, store, s.id, last.version+1)
+		if errors.Is(err, objstore.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		last = next
+	}
+	if last.epoch == s.epoch && last.status == s.status {
+		return nil, nil
+	}
+	return last, nil
+}
