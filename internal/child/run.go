@@ -22,6 +22,8 @@ type Command struct {
 	// Dir and Env are those of exec.Cmd.
 	Dir string
 	Env []string
+	// In is its standard input, nil for none. A command need not read all of it.
+	In io.Reader
 	// Out and Err get the output. They must not fail, and may be the same if they
 	// are safe for concurrent use.
 	Out, Err io.Writer
@@ -45,7 +47,7 @@ func (c *Command) Run(ctx context.Context) error {
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	Detach(cmd)
-	cmd.Dir, cmd.Env = c.Dir, c.Env
+	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.In
 	patience := cmp.Or(c.Patience, StopPatience)
 	var asked time.Time // to end
 	cmd.Cancel = func() error {
