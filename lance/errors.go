@@ -3,6 +3,7 @@ package lance
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/objstore"
@@ -56,9 +57,10 @@ func in(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// missing turns the absence of an object that must be there into corruption.
+// missing turns the absence of an object that must be there, or of its end, into
+// corruption.
 func missing(path string, err error) error {
-	if errors.Is(err, objstore.ErrNotFound) {
+	if errors.Is(err, objstore.ErrNotFound) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &CorruptError{Path: path, Err: fmt.Errorf("%w: %w", ErrCorrupt, err)}
 	}
 	return err

@@ -16,6 +16,8 @@ type VerifyStats struct {
 	Bytes int64
 	// Rows counts the rows that were decoded, Entries those of indexes.
 	Rows, Entries int64
+	// Versions counts the versions of the table, where several are looked at.
+	Versions int
 }
 
 // Verify checks that every file that the version names is there, has its size and
@@ -23,33 +25,96 @@ type VerifyStats struct {
 // index is in order and names a row with that value's place. It tells found every
 // fault and goes on. Indexes of other kinds are only looked for.
 func (d *Dataset) Verify(ctx context.Context, found func(error)) (VerifyStats, error) {
-	defer d.guard()()
-	v := &verifier{d: d, found: found}
-	for _, f := range d.m.Fragments {
-		v.fragment(ctx, f)
-		if ctx.Err() != nil {
-			return v.stats, ctx.Err()
-		}
+	v := &verifier{found: found, done: map[string]bool{}}
+	err := v.version(ctx, d)
+	return v.stats, err
+}
+
+// VerifyVersions checks as Verify does every version that is still listed, the newest
+// first and at most limit of them; zero is all. What several versions share is checked
+// once. Rows and entries are counted of the latest version alone.
+func (d *Dataset) VerifyVersions(ctx context.Context, limit int, found func(error)) (VerifyStats, error) {
+	versions, err := d.Versions(ctx)
+	if err != nil {
+		return VerifyStats{}, err
 	}
-	for _, x := range d.m.Indexes {
-		v.index(ctx, x)
-		if ctx.Err() != nil {
-			return v.stats, ctx.Err()
-		}
+	if limit > 0 && len(versions) > limit {
+		versions = versions[:limit]
 	}
-	if d.m.TransactionFile != "" && d.m.Inline == nil {
-		if v.exists(ctx, transactionsDir+d.m.TransactionFile, 0) {
-			_, err := d.transaction(ctx, d.m.Version)
-			v.tell(err)
+	v := &verifier{found: found, done: map[string]bool{}}
+	for i, info := range versions {
+		before := v.stats
+		at, err := d.At(ctx, info.Version)
+		switch {
+		case errors.Is(err, ErrNotFound): // cleaned up meanwhile
+		case ctx.Err() != nil:
+			return v.stats, ctx.Err()
+		case err != nil:
+			found(err)
+		default:
+			if err := v.version(ctx, at); err != nil {
+				return v.stats, err
+			}
+			v.stats.Versions++
+		}
+		if i > 0 {
+			v.stats.Rows, v.stats.Entries = before.Rows, before.Entries
 		}
 	}
 	return v.stats, nil
+}
+
+// version checks a version, except what was checked with another.
+func (v *verifier) version(ctx context.Context, d *Dataset) error {
+	defer d.guard()()
+	v.d = d
+	for _, f := range d.m.Fragments {
+		if v.first(fragmentName(f)) {
+			v.fragment(ctx, f)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	for _, x := range d.m.Indexes {
+		if v.first(fmt.Sprint("index ", x.UUID, x.Name)) {
+			v.index(ctx, x)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if d.m.TransactionFile != "" && d.m.Inline == nil && v.exists(ctx, transactionsDir+d.m.TransactionFile, 0) {
+		_, err := d.transaction(ctx, d.m.Version)
+		v.tell(err)
+	}
+	return ctx.Err()
 }
 
 type verifier struct {
 	d     *Dataset
 	found func(error)
 	stats VerifyStats
+	done  map[string]bool
+}
+
+// fragmentName tells fragments apart that different versions have under one number.
+func fragmentName(f format.Fragment) string {
+	name := fmt.Sprint("fragment ", f.ID, " ", f.Rows)
+	for _, df := range f.Files {
+		name += " " + df.Path
+	}
+	if f.Deletion != nil {
+		name += " " + f.Deletion.Path(f.ID)
+	}
+	return name
+}
+
+// first reports whether something is met for the first time.
+func (v *verifier) first(what string) bool {
+	known := v.done[what]
+	v.done[what] = true
+	return !known
 }
 
 func (v *verifier) tell(err error) {

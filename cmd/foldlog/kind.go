@@ -74,8 +74,11 @@ type tailOptions struct {
 	Follow bool  // then wait for more
 }
 
-// verifyOptions is the zero value or says whom to tell.
+// verifyOptions is the zero value or says how much to check and whom to tell.
 type verifyOptions struct {
+	// Versions is how many of the latest versions of a Lance dataset are checked;
+	// zero is all.
+	Versions int
 	// Progress is told the bytes checked and to be checked. Nil is nobody.
 	Progress func(done, total int64)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -246,15 +245,16 @@ func columnText(f arrow.Field) string {
 	return text
 }
 
-// Verify checks the latest version and what the shards have beyond it.
-func (lanceKind) Verify(ctx context.Context, log string, _ verifyOptions) (verification, error) {
+// Verify checks every version that is still listed and what the shards have beyond the
+// latest.
+func (lanceKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
 	var v verification
 	found := func(err error) { v.Faults = append(v.Faults, lanceFault(log, err)) }
 	table, d, err := openLance(ctx, log)
 	if err == nil {
 		v.Format = "v" + d.FileVersion()
 		var stats lance.VerifyStats
-		stats, err = table.Verify(ctx, found)
+		stats, err = table.VerifyVersions(ctx, opts.Versions, found)
 		v.Events, v.Bytes = stats.Rows, stats.Bytes
 	}
 	if errors.Is(err, lance.ErrCorrupt) {
@@ -266,30 +266,43 @@ func (lanceKind) Verify(ctx context.Context, log string, _ verifyOptions) (verif
 
 // lanceFault names the file of a fault, as far as the error does.
 func lanceFault(log string, err error) place {
-	p := place{File: log, What: err.Error()}
 	var c *lance.CorruptError
-	if !errors.As(err, &c) {
-		return p
+	if errors.As(err, &c) {
+		return place{File: filepath.Join(log, filepath.FromSlash(c.Path)), What: c.Err.Error()}
 	}
-	dir, _, _ := strings.Cut(err.Error(), ": ")
-	switch {
-	case strings.HasPrefix(dir, "generation "): // the path is relative to a generation that is not named
-		return p
-	case strings.HasPrefix(dir, "_mem_wal/") && dir != c.Path:
-		p.File = filepath.Join(log, filepath.FromSlash(dir+c.Path))
-	default:
-		p.File = filepath.Join(log, filepath.FromSlash(c.Path))
-	}
-	p.What = c.Err.Error()
-	return p
+	return place{File: log, What: err.Error()}
 }
 
-// Copy refuses: the files of one version cannot be told from outside the format.
-func (lanceKind) Copy(_ context.Context, _, _ string, opts copyOptions) (copied, error) {
+// Copy copies the latest version and the shards. What it leaves when it fails is not a
+// dataset, and is removed.
+func (lanceKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (done copied, err error) {
 	if opts.Salvage {
-		return copied{}, cli.WithHint(errors.New("a Lance dataset cannot be salvaged"),
+		return done, cli.WithHint(errors.New("a Lance dataset cannot be salvaged"),
 			"foldlog verify lists every fault; foldlog cat prints the rows before the first one")
 	}
-	return copied{}, cli.WithHint(errors.New("a copy of a version of a Lance dataset is not offered yet"),
-		"copy the directory while nobody writes to it; foldlog cat prints the rows")
+	table, _, err := openLance(ctx, log)
+	if err != nil {
+		return done, err
+	}
+	if err := os.Mkdir(dest, 0o755); err != nil {
+		return done, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dest))
+		}
+	}()
+	to, err := objstore.OpenLocal(dest, objstore.LocalOptions{})
+	if err != nil {
+		return done, err
+	}
+	stats, err := table.Copy(ctx, to, lance.CopyOptions{Progress: opts.Progress})
+	if err != nil {
+		return done, err
+	}
+	_, d, err := openLance(ctx, dest)
+	if err != nil {
+		return done, err
+	}
+	return copied{Events: d.Rows(), Bytes: stats.Bytes}, nil
 }

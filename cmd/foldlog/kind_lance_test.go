@@ -323,10 +323,64 @@ func TestLanceVerifyNamesTheFile(t *testing.T) {
 	}
 }
 
-func TestLanceCopyIsRefused(t *testing.T) {
-	withTable(t)
+// TestLanceVerifyCoversOldVersions damages a file that the latest version does not have
+// any more.
+func TestLanceVerifyCoversOldVersions(t *testing.T) {
+	d := withTable(t)
+	old := d.Fragments()[0].Files[0]
+	d, _, err := d.Compact(t.Context(), lance.CompactOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := mustDo(t, "verify", "t.lance"); !strings.HasPrefix(out, "ok      t.lance  lance dataset v2.0, 4 events, ") {
+		t.Fatalf("sound: %s", out)
+	}
+	if err := os.Truncate(filepath.Join("t.lance", "data", old), 10); err != nil {
+		t.Fatal(err)
+	}
+	got := inJournals(t.Context(), "verify", "t.lance")
+	if got.status != 1 || strings.Count(got.stdout, "fault:") != 1 || !strings.Contains(got.stdout, old) {
+		t.Errorf("status %d: %s", got.status, got.stdout)
+	}
+	mustDo(t, "verify", "t.lance", "--versions", "1")
+	if got := inJournals(t.Context(), "verify", "t.lance", "--versions", "-1"); got.status == 0 {
+		t.Errorf("a negative number is taken: %+v", got)
+	}
+}
+
+func TestLanceCopyHasTheLatestVersionAndTheShards(t *testing.T) {
+	d := withTable(t)
+	d = must[*lance.Dataset](t)(d.CreateIndex(t.Context(), "n"))
+	d = must[*lance.Dataset](t)(d.Delete(t.Context(), []lance.Condition{{Column: "id", Op: lance.Equal, Value: "r2"}}))
+	shard := withShard(t, d)
+	got := inJournals(t.Context(), "cp", "t.lance", "copy.lance")
+	if got.status != 0 || !strings.Contains(got.stderr, "copied 3 events, ") {
+		t.Fatalf("%+v", got)
+	}
+	if out := mustDo(t, "verify", "copy.lance"); !strings.HasPrefix(out, "ok      copy.lance  lance dataset v2.0, 4 events, ") {
+		t.Errorf("the copy is %s", out)
+	}
+	if diff := cmp.Diff(mustDo(t, "cat", "t.lance"), mustDo(t, "cat", "copy.lance")); diff != "" {
+		t.Error(diff)
+	}
+	if out := mustDo(t, "inspect", "copy.lance", "--json"); !strings.Contains(out, `"versions": 1,`) || !strings.Contains(out, shard.String()) {
+		t.Errorf("inspect printed %s", out)
+	}
+	if pins, _ := filepath.Glob("t.lance/_pins/*"); len(pins) != 0 {
+		t.Errorf("copying left %v", pins)
+	}
+	if got := inJournals(t.Context(), "cp", "t.lance", "copy.lance/copy.lance"); got.status != 0 {
+		t.Errorf("into a directory: %+v", got)
+	}
+}
+
+func TestLanceCopyThatFailsLeavesNothing(t *testing.T) {
+	d := withTable(t)
+	if err := os.Remove(filepath.Join("t.lance", "data", d.Fragments()[1].Files[0])); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct{ flag, want string }{
-		{"--salvage=false", "is not offered yet\nhint: copy the directory while nobody writes"},
+		{"--salvage=false", "data/" + d.Fragments()[1].Files[0]},
 		{"--salvage", "cannot be salvaged\nhint: foldlog verify lists every fault"},
 	} {
 		got := inJournals(t.Context(), "cp", "t.lance", "copy", tc.flag)

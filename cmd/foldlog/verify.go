@@ -13,31 +13,37 @@ import (
 
 func (a *app) verifyCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "verify PATH... [--json]",
+		Use:   "verify PATH... [--versions N] [--json]",
 		Short: "Check everything in logs that can be checked",
 		Long: `Check everything in logs that can be checked, replay included, and name each
 fault with its file and offset. The exit status is 1 if there is any fault, if
 a log is missing, and if its format is newer than this program knows. Bytes
-that no head has published are no fault.`,
+that no head has published are no fault. Of a Lance dataset every version that
+is still listed is checked, or the latest N, and the shards of its MemWAL.`,
 		Example: "  foldlog verify search.atj runs/*.jsonl",
 		Args:    operands("PATH..."),
 	}
 	asJSON := jsonFlag(c, "print one line of JSON for each log")
+	var opts verifyOptions
+	c.Flags().IntVar(&opts.Versions, "versions", 0, "check only the latest `N` versions of a Lance dataset")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		print := printVerification
 		if *asJSON {
 			print = func(w io.Writer, v verification) error { return cli.WriteJSONLine(w, v) }
 		}
-		return a.verify(c.Context(), args, print)
+		if opts.Versions < 0 {
+			return fmt.Errorf("verify: --versions is %d", opts.Versions)
+		}
+		return a.verify(c.Context(), args, opts, print)
 	}
 	return c
 }
 
 // verify checks one log after another and prints each answer as it comes.
-func (a *app) verify(ctx context.Context, paths []string, print func(io.Writer, verification) error) error {
+func (a *app) verify(ctx context.Context, paths []string, opts verifyOptions, print func(io.Writer, verification) error) error {
 	faulty, damaged := 0, ""
 	for _, path := range paths {
-		v, err := a.verifyOne(ctx, path)
+		v, err := a.verifyOne(ctx, path, opts)
 		if ctx.Err() != nil {
 			return failed("verify", path, ctx.Err())
 		}
@@ -68,14 +74,15 @@ func (a *app) verify(ctx context.Context, paths []string, print func(io.Writer, 
 }
 
 // verifyOne returns what was found with the error that ended the check.
-func (a *app) verifyOne(ctx context.Context, path string) (verification, error) {
+func (a *app) verifyOne(ctx context.Context, path string, opts verifyOptions) (verification, error) {
 	kind, log, err := a.lookUp(path)
 	if err != nil {
 		return verification{Path: path}, err
 	}
 	bar := a.NewProgress("verify "+log, cli.Bytes)
 	defer bar.Close()
-	v, err := kind.Verify(ctx, log, verifyOptions{Progress: bar.Set})
+	opts.Progress = bar.Set
+	v, err := kind.Verify(ctx, log, opts)
 	v.Path, v.Kind = log, kind.Name()
 	return v, err
 }

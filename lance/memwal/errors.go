@@ -1,6 +1,11 @@
 package memwal
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/foldlog/foldlog/lance"
+)
 
 // The causes of errors, for errors.Is. Those of packages lance and objstore pass
 // through.
@@ -19,3 +24,23 @@ var (
 	// ErrNoKey: the table has no primary key of strings.
 	ErrNoKey = errors.New("table has no primary key of strings")
 )
+
+// inGeneration names the generation of an error, and its file as the table knows it.
+func inGeneration(id ID, number uint64, dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	where := fmt.Sprintf("generation %d of shard %s", number, id)
+	var c *lance.CorruptError
+	if errors.As(err, &c) {
+		return &lance.CorruptError{Path: dir + "/" + c.Path, Err: fmt.Errorf("%s: %w", where, c.Err)}
+	}
+	return fmt.Errorf("%s: %s: %w", dir, where, err)
+}
+
+func (src *source) named(err error) error {
+	if src.dir == "" { // the base
+		return err
+	}
+	return inGeneration(src.shard, src.generation, src.dir, err)
+}

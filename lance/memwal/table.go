@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -221,7 +222,7 @@ func (t *Table) rowsOf(ctx context.Context, id ID, gens []generation) iter.Seq2[
 				return
 			}
 			for rec, err := range src.d.Scan(ctx, lance.ScanOptions{}) {
-				if !yield(rec, err) || err != nil {
+				if !yield(rec, src.named(err)) || err != nil {
 					return
 				}
 			}
@@ -240,7 +241,10 @@ func (t *Table) generation(ctx context.Context, id ID, g generation) (*source, e
 	}
 	d, err := lance.Open(ctx, objstore.Prefix(t.store, dir), lance.OpenOptions{Version: 1, NoPin: true})
 	if err != nil {
-		return nil, fmt.Errorf("generation %d of shard %s: %w", g.number, id, err)
+		if errors.Is(err, lance.ErrNotFound) {
+			err = &lance.CorruptError{Path: format.ManifestKey(1), Err: fmt.Errorf("%w: %w", lance.ErrCorrupt, err)}
+		}
+		return nil, inGeneration(id, g.number, dir, err)
 	}
 	src = &source{d: d, dir: dir, shard: id, generation: g.number}
 	t.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -17,6 +18,12 @@ var sidecars = []string{keyPages, keyLookup, bloomName}
 // decodes, and has the rows that the shard's manifest says. It tells found every fault
 // and goes on.
 func (t *Table) Verify(ctx context.Context, found func(error)) (lance.VerifyStats, error) {
+	return t.VerifyVersions(ctx, 1, found)
+}
+
+// VerifyVersions checks as Verify does, and besides the versions of the table that are
+// still listed, at most limit of them; zero is all. See lance.Dataset.VerifyVersions.
+func (t *Table) VerifyVersions(ctx context.Context, limit int, found func(error)) (lance.VerifyStats, error) {
 	states, err := t.states(ctx)
 	if err != nil {
 		return lance.VerifyStats{}, fmt.Errorf("verify: %w", err)
@@ -29,7 +36,7 @@ func (t *Table) Verify(ctx context.Context, found func(error)) (lance.VerifyStat
 	if err != nil {
 		return lance.VerifyStats{}, fmt.Errorf("verify: %w", err)
 	}
-	total, err := base.Verify(ctx, found)
+	total, err := base.VerifyVersions(ctx, limit, found)
 	if err != nil {
 		return total, err
 	}
@@ -57,18 +64,18 @@ func (t *Table) verifyGeneration(ctx context.Context, id ID, g generation, found
 		found(err)
 		return lance.VerifyStats{}, ctx.Err()
 	}
-	stats, err := src.d.Verify(ctx, func(err error) { found(fmt.Errorf("%s: %w", dir, err)) })
+	stats, err := src.d.Verify(ctx, func(err error) { found(src.named(err)) })
 	if err != nil {
 		return stats, err
 	}
 	if g.rows > 0 && g.rows != uint64(src.d.Rows()) {
-		found(&lance.CorruptError{Path: dir, Err: fmt.Errorf("%w: %d rows, the shard says %d", lance.ErrCorrupt, src.d.Rows(), g.rows)})
+		found(src.named(&lance.CorruptError{Path: format.ManifestKey(1), Err: fmt.Errorf("%w: %d rows, the shard says %d", lance.ErrCorrupt, src.d.Rows(), g.rows)}))
 	}
 	for _, name := range sidecars {
 		info, err := t.store.Stat(ctx, dir+name)
 		switch {
 		case errors.Is(err, objstore.ErrNotFound):
-			found(&lance.CorruptError{Path: dir + name, Err: fmt.Errorf("%w: %w", lance.ErrCorrupt, err)})
+			found(src.named(&lance.CorruptError{Path: name, Err: fmt.Errorf("%w: %w", lance.ErrCorrupt, err)}))
 		case err != nil:
 			found(err)
 		default:

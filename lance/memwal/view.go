@@ -54,7 +54,7 @@ const planTries = 8
 // generation that is merged meanwhile is seen in one of the two.
 func (t *Table) View(ctx context.Context) (*View, error) {
 	for try := 1; ; try++ {
-		v, err := t.plan(ctx)
+		v, _, err := t.plan(ctx)
 		if err == nil {
 			return v, nil
 		}
@@ -70,21 +70,22 @@ func gone(err error) bool {
 	return errors.Is(err, objstore.ErrNotFound) || errors.Is(err, lance.ErrNotFound)
 }
 
-func (t *Table) plan(ctx context.Context) (*View, error) {
+// plan returns a view and the states of the shards that it was made of.
+func (t *Table) plan(ctx context.Context) (*View, []*state, error) {
 	states, err := t.states(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if states, err = t.inOrder(ctx, states); err != nil {
 		return nil, err
 	}
 	base, err := t.Base(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	merged, _, err := base.MergeProgress()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t.forget(states)
 	type todo struct {
@@ -103,9 +104,9 @@ func (t *Table) plan(ctx context.Context) (*View, error) {
 	}
 	v := &View{table: t, base: base, key: base.PrimaryKey(), gens: make([]*source, len(open))}
 	if len(open) > 0 && v.key == "" {
-		return nil, ErrNoKey
+		return nil, nil, ErrNoKey
 	}
-	return v, parallel(len(open), func(i int) (err error) {
+	return v, states, parallel(len(open), func(i int) (err error) {
 		v.gens[i], err = t.generation(ctx, open[i].id, open[i].g)
 		return err
 	})
@@ -183,7 +184,7 @@ func (s *scan) generation(ctx context.Context, src *source, schema *arrow.Schema
 	}
 	for rec, err := range src.d.Scan(ctx, opts) {
 		if err != nil {
-			return err
+			return src.named(err)
 		}
 		view, ok := datafile.ViewBytes(rec.Column(0))
 		if !ok {
@@ -241,7 +242,7 @@ func (s *scan) rows(ctx context.Context, src *source, schema *arrow.Schema, want
 	opts.Limit = 0
 	for rec, err := range src.d.Scan(ctx, opts) {
 		if err != nil {
-			return err
+			return src.named(err)
 		}
 		addrs := rec.Column(int(rec.NumCols()) - 1).(*array.Uint64).Uint64Values()
 		keep := make([]int, 0, len(addrs))
@@ -335,5 +336,6 @@ func (v *View) Take(ctx context.Context, p Place, addrs []uint64, columns []stri
 			columns = append(columns, f.Name)
 		}
 	}
-	return v.gens[i].d.Take(ctx, addrs, columns)
+	rec, err := v.gens[i].d.Take(ctx, addrs, columns)
+	return rec, v.gens[i].named(err)
 }
