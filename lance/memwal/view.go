@@ -77,7 +77,7 @@ func (t *Table) plan(ctx context.Context) (*View, []*state, error) {
 		return nil, nil, err
 	}
 	if states, err = t.inOrder(ctx, states); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	base, err := t.Base(ctx)
 	if err != nil {
