@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/foldlog/foldlog/lance/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/objstore"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/lance"
-	"github.com/foldlog/foldlog/lance/internal/lancetest"
 	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
 )
