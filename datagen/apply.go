@@ -20,18 +20,21 @@ func (f *folding) apply(e *Event) {
 	case StepCompleted:
 		f.complete(e)
 	case StepFailed:
-		fail := ItemFailure{From: origin(e)}
-		if e.Failure != nil {
-			fail.Failure = *e.Failure
-		}
-		it.Failures = append(it.Failures, fail)
+		it.fail(e)
 	case ItemEnded:
 		m := momentOf(e)
-		f.ended = m.whole
-		if m.failed {
-			it.Failures = append(it.Failures, ItemFailure{From: origin(e)})
+		if f.ended = m.whole; m.failed {
+			it.fail(e)
 		}
 	}
+}
+
+func (it *Item) fail(e *Event) {
+	f := ItemFailure{From: origin(e)}
+	if e.Failure != nil {
+		f.Failure = *e.Failure
+	}
+	it.Failures = append(it.Failures, f)
 }
 
 // begin starts the item, anew if it is there already: what the run before made

@@ -167,7 +167,7 @@ func (r *rowReader) row(i int, e *Event) error {
 	case ItemCreated:
 		e.Tags = r.json(colTags, i)
 	case StepFailed:
-		e.Failure = &Failure{Type: r.text[colErrorType].at(i), Dump: r.json(colDump, i), Traceback: r.text[colTraceback].at(i)}
+		e.Failure = r.failure(i)
 	case ItemEnded:
 		e.End = End(r.text[colEnd].at(i))
 	}
@@ -184,9 +184,18 @@ func (r *rowReader) frame(i int, e *Event) {
 	if f != (Frame{}) {
 		e.Frame = &f
 	}
-	if e.Kind == ItemEnded && e.End == "" && f.Status != statusFailed {
+	if e.Kind != ItemEnded || e.End != "" {
+		return
+	}
+	if f.Status == statusFailed {
+		e.Failure = r.failure(i)
+	} else {
 		e.End = End(f.Status)
 	}
+}
+
+func (r *rowReader) failure(i int) *Failure {
+	return &Failure{Type: r.text[colErrorType].at(i), Dump: r.json(colDump, i), Traceback: r.text[colTraceback].at(i)}
 }
 
 func (r *rowReader) step(i int) *Step {

@@ -26,7 +26,10 @@ type moment struct {
 const statusFailed = "failed"
 
 func momentOf(e *Event) moment {
-	m := moment{kind: e.Kind, seq: sequence(e.Seq), attempt: e.Attempt, at: e.Time.UnixMicro()}
+	m := moment{kind: e.Kind, seq: sequence(e.Seq), attempt: e.Attempt}
+	if !e.Time.IsZero() {
+		m.at = e.Time.UnixMicro()
+	}
 	m.ending(e.End, e.Frame != nil && e.Frame.Status == statusFailed)
 	return m
 }

@@ -66,8 +66,11 @@ func (r *momentReader) refuseNewer(i int) error {
 
 // moment is row i as life needs it.
 func (r *momentReader) moment(i int) moment {
-	m := moment{kind: kindOf(r.kind.Value(i)), seq: sequence(r.seq.Value(i)), attempt: value32(r.att, i)}
-	if r.time != nil {
+	m := moment{kind: kindOf(r.kind.Value(i)), attempt: value32(r.att, i)}
+	if r.seq.IsValid(i) {
+		m.seq = sequence(r.seq.Value(i))
+	}
+	if r.time != nil && r.time.IsValid(i) {
 		m.at = int64(r.time.Value(i))
 	}
 	if m.kind == ItemEnded {

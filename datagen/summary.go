@@ -126,8 +126,11 @@ func placeOf(root, parent string) uint64 {
 }
 
 func (r *momentReader) names(i int) names {
-	n := names{step: alias(r.text[colStepName].arr, i), epoch: alias(r.text[colEpoch].arr, i), run: alias(r.text[colRun].arr, i),
-		root: alias(r.text[colRoot].arr, i), index: value64(r.index, i), failure: alias(r.error, i)}
+	n := names{epoch: alias(r.text[colEpoch].arr, i), run: alias(r.text[colRun].arr, i), root: alias(r.text[colRoot].arr, i),
+		failure: alias(r.error, i)}
+	if a := r.text[colStepName].arr; a != nil && a.IsValid(i) {
+		n.step, n.index = a.Value(i), value64(r.index, i)
+	}
 	n.child = alias(r.text[colParent].arr, i) != ""
 	return n
 }
