@@ -35,7 +35,11 @@ func (a *attempt) openState() error {
 		return nil
 	}
 	dir := absolute(filepath.Join(a.State, a.folder(), strconv.FormatUint(a.t.Number, 10)))
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	err := os.MkdirAll(dir, 0o777)
+	for i := 0; i < 3 && errors.Is(err, fs.ErrNotExist); i++ { // another run has just removed an empty parent
+		err = os.MkdirAll(dir, 0o777)
+	}
+	if err != nil {
 		return fmt.Errorf("make state directory: %w", err)
 	}
 	a.stateDir = dir
@@ -91,6 +95,13 @@ func readState(path string) []byte {
 		return nil
 	}
 	return b
+}
+
+// tidyState removes the directories above if nothing was saved by any trial.
+func (p *prepared) tidyState() {
+	if p.State != "" && os.Remove(filepath.Join(p.State, p.folder())) == nil {
+		os.Remove(p.State)
+	}
 }
 
 // closeState removes the directory if nothing was saved.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +122,7 @@ func (c Config) prepare(snap *study.Snapshot) (*prepared, error) {
 	p.StopGrace = cmp.Or(p.StopGrace, DefaultStopGrace)
 	p.LogBytes = cmp.Or(p.LogBytes, DefaultLogBytes)
 	if err := p.parse(); err != nil {
-		return nil, &ConfigError{err}
+		return nil, err
 	}
 	if err := p.check(); err != nil {
 		return nil, err
@@ -132,19 +133,19 @@ func (c Config) prepare(snap *study.Snapshot) (*prepared, error) {
 // parse takes the texts with placeholders apart.
 func (p *prepared) parse() (err error) {
 	if p.command, err = parseCommand(p.Command); err != nil {
-		return err
+		return &ConfigError{"command", err}
 	}
 	if p.dir, err = parseTemplate(p.Dir); err != nil {
-		return fmt.Errorf("working directory %q: %w", p.Dir, err)
+		return wrongf("workdir", "working directory %q: %w", p.Dir, err)
 	}
 	for _, text := range p.Env {
 		name, _, ok := strings.Cut(text, "=")
 		if !ok || name == "" || strings.ContainsRune(text, 0) {
-			return fmt.Errorf("variable %q is not NAME=VALUE", text)
+			return wrongf("env", "variable %q is not NAME=VALUE", text)
 		}
 		t, err := parseTemplate(text)
 		if err != nil {
-			return fmt.Errorf("variable %q: %w", name, err)
+			return wrongf("env", "variable %q: %w", name, err)
 		}
 		p.env = append(p.env, t)
 	}
@@ -153,6 +154,9 @@ func (p *prepared) parse() (err error) {
 
 // ConfigError is a [Config] that is wrong for its study, or for any.
 type ConfigError struct {
+	// Field is the key of a study file (package studyfile) that it is about, ""
+	// for none.
+	Field string
 	// Err says what is wrong.
 	Err error
 }
@@ -163,33 +167,35 @@ func (e *ConfigError) Error() string { return e.Err.Error() }
 // Unwrap returns what is wrong.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-func wrongf(format string, args ...any) error { return &ConfigError{fmt.Errorf(format, args...)} }
+func wrongf(field, format string, args ...any) error {
+	return &ConfigError{field, fmt.Errorf(format, args...)}
+}
 
 func (p *prepared) check() error {
 	switch {
 	case p.Grace < MinGrace:
-		return wrongf("grace of %v is shorter than %v", p.Grace, MinGrace)
+		return wrongf("grace", "grace of %v is shorter than %v", p.Grace, MinGrace)
 	case p.TrialTimeout < 0 || p.StopGrace < 0:
-		return wrongf("a time limit is negative")
+		return wrongf("trial_timeout", "a time limit is negative")
 	case p.Jobs > MaxJobs:
-		return wrongf("%d jobs, at most %d run in one process", p.Jobs, MaxJobs)
+		return wrongf("jobs", "%d jobs, at most %d run in one process", p.Jobs, MaxJobs)
 	case p.LogBytes < 0:
-		return wrongf("a log of %d bytes", p.LogBytes)
+		return wrongf("log_size", "a log of %d bytes", p.LogBytes)
 	case p.Space != nil && p.Space.Raw != "":
 		return errors.New("the study declares a search space of an unknown shape")
 	case len(p.Metrics) == 0:
-		return wrongf("the study names no metrics: say which of the command's metrics are the result")
+		return wrongf("metrics", "the study names no metrics: say which of the command's metrics are the result")
 	case len(p.Metrics) != len(p.directions):
-		return wrongf("metrics named: %d, objectives of the study: %d", len(p.Metrics), len(p.directions))
+		return wrongf("metrics", "metrics named: %d, objectives of the study: %d", len(p.Metrics), len(p.directions))
 	}
 	for i, m := range p.Metrics {
 		if slices.Contains(p.Metrics[:i], m) {
-			return wrongf("metric %q stands twice", m)
+			return wrongf("metrics", "metric %q stands twice", m)
 		}
 	}
-	if program := p.command[0]; program.fixed() && p.Dir == "" {
+	if program := p.command[0]; program.fixed() && (p.Dir == "" || filepath.Base(program[0].text) == program[0].text) {
 		if _, err := exec.LookPath(program[0].text); err != nil {
-			return wrongf("the command cannot be run: %w", err)
+			return wrongf("command", "the command cannot be run: %w", err)
 		}
 	}
 	if err := sampler.Check(p.sampler, study.Config{Directions: p.directions, Space: p.Space}); err != nil {
@@ -203,13 +209,19 @@ func (p *prepared) checkNames() error {
 	if p.Space == nil {
 		return nil // enqueued trials may bring every parameter
 	}
-	for _, texts := range [][]template{p.command, {p.dir}, p.env} {
-		for _, name := range command(texts).names() {
+	for _, part := range []struct {
+		field string
+		texts []template
+	}{{"command", p.command}, {"workdir", []template{p.dir}}, {"env", p.env}} {
+		for _, name := range command(part.texts).names() {
 			known := func(s study.SpaceParam) bool { return s.Name == name }
 			if !slices.Contains(ownNames, name) && !slices.ContainsFunc(p.Space.Params, known) {
-				return wrongf("the command names {%s}, which is no parameter; write {{ and }} for braces", name)
+				return wrongf(part.field, "%s names {%s}, which is no parameter; write {{ and }} for braces", fieldNames[part.field], name)
 			}
 		}
 	}
 	return nil
 }
+
+// fieldNames are what fields with placeholders are called.
+var fieldNames = map[string]string{"command": "the command", "workdir": "the working directory", "env": "the environment"}

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+
+	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/study"
 )
 
 // logAttr is the trial's attribute with the path of its log, as [prepared.portable]
@@ -24,6 +27,16 @@ type logFile struct {
 	f    *os.File
 	size int64
 	err  error
+}
+
+// TrialLog is where a trial's output is kept, relative to the journal's directory
+// or absolute; "" if that is not known.
+func TrialLog(t *study.Trial) string {
+	a, ok := t.Attr(logAttr)
+	if !ok || len(a.Value) == 0 || a.Value[0] != '"' {
+		return ""
+	}
+	return serde.Text(a.Value)
 }
 
 // logPath is where the log of a trial is.

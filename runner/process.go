@@ -130,6 +130,9 @@ type Supervisor struct {
 	Argv []string
 	// Program goes into nothing but the headers of journals that are made.
 	Program string
+	// Timeout lets the workers finish what they run, and end, after this time;
+	// 0 is never.
+	Timeout time.Duration
 	// Term is the journal lease's term, its default if 0.
 	Term time.Duration
 	// Stderr gets what worker processes print there, nil discards it.
@@ -160,6 +163,8 @@ func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, er
 		return Report{}, err
 	}
 	first = append(first, '\n')
+	drain, stop := s.limit(drain)
+	defer stop()
 	n := max(s.Workers, 1)
 	reports, errs := make([]Report, n), make([]error, n)
 	var all sync.WaitGroup
@@ -173,6 +178,22 @@ func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, er
 		sum.Add(reports[i])
 	}
 	return sum, s.judge(errs)
+}
+
+// limit closes the returned channel with drain or at the timeout.
+func (s *Supervisor) limit(drain <-chan struct{}) (<-chan struct{}, func()) {
+	if s.Timeout <= 0 {
+		return drain, func() {}
+	}
+	ctx, stop := context.WithTimeout(context.Background(), s.Timeout)
+	go func() {
+		select {
+		case <-drain:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx.Done(), stop
 }
 
 // KilledError says that a worker process ended without a farewell.

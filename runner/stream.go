@@ -21,6 +21,16 @@ type runLink struct {
 	Stream string `json:"stream"`
 }
 
+// TrialRun is the run that a trial's metrics are kept as: its slug, and the id of
+// its stream; "" without.
+func TrialRun(t *study.Trial) (slug, stream string) {
+	var link runLink
+	if a, ok := t.Attr(runAttr); ok && json.Unmarshal(a.Value, &link) == nil {
+		return link.Slug, link.Stream
+	}
+	return "", ""
+}
+
 // newRun decides under which name a trial's metrics are kept: of one that goes
 // on, in the stream that it has. The event opens the stream.
 func (p *prepared) newRun(t *study.Trial, params []study.Param) (runLink, *metrics.Event, error) {
@@ -45,12 +55,9 @@ func (p *prepared) newRun(t *study.Trial, params []study.Param) (runLink, *metri
 	}
 	open.TSMS = int64(nowMillis())
 	link.Stream = metrics.StreamID(open.Append(nil))
-	if attr, ok := t.Attr(runAttr); ok {
-		var old runLink
-		if json.Unmarshal(attr.Value, &old) == nil && old.Slug == link.Slug && metrics.CheckStreamID(old.Stream) == nil {
-			if _, err := os.Stat(metrics.StreamPath(p.Runs, old.Slug, old.Stream)); err == nil {
-				link = old
-			}
+	if slug, id := TrialRun(t); slug == link.Slug && metrics.CheckStreamID(id) == nil {
+		if _, err := os.Stat(metrics.StreamPath(p.Runs, slug, id)); err == nil {
+			link.Stream = id
 		}
 	}
 	return link, &open, nil

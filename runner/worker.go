@@ -56,6 +56,7 @@ func work(ctx context.Context, drain <-chan struct{}, st study.Storage, c Config
 	}
 	w := &worker{prepared: p, st: st, retry: &study.RetryPolicy{MaxRetries: c.Retries}, tell: tell, group: group}
 	err = w.run(ctx, drain)
+	p.tidyState()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.report, err

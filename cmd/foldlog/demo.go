@@ -148,14 +148,14 @@ func (a *app) demoRun(ctx context.Context, r *study.JournalReader, path string, 
 	config := runner.Config{
 		Command: append([]string{self}, demoCommand...), Trials: f.trials, Retries: 1, Grace: demoGrace, Journal: path,
 	}
-	bar := a.NewProgress("trials", cli.Items)
-	defer bar.Close()
-	v := &demoVictim{app: a, bar: bar, armed: f.workers > 1, pids: map[int]int{}, running: map[int]uint64{}}
+	run := a.newRunning(r, &runPlan{Config: config, workers: f.workers})
+	defer run.bar.Close()
+	v := &demoVictim{running: run, armed: f.workers > 1, pids: map[int]int{}, trials: map[int]uint64{}}
 	s := runner.Supervisor{
 		Config: config, Workers: f.workers, Argv: []string{self, "study", workerCommand}, Program: version.Program(),
 		Term: 500 * time.Millisecond, Stderr: a.Err(), OnStart: v.started, OnEvent: v.event,
 	}
-	stop := a.showProgress(bar, r, config)
+	stop := run.showProgress()
 	defer stop()
 	began := time.Now()
 	report, err := s.Run(context.Background(), ctx.Done())
@@ -169,17 +169,17 @@ func (a *app) say(format string, args ...any) {
 
 // demoVictim kills the worker that starts a trial once enough have finished.
 type demoVictim struct {
-	*app
-	bar *cli.Progress
+	*running
 
 	mu       sync.Mutex
 	armed    bool
 	finished int
 	pids     map[int]int    // of the operating system, by process
-	running  map[int]uint64 // trial numbers, by process
+	trials   map[int]uint64 // numbers of those that run, by process
 }
 
-func (v *demoVictim) started(process, pid int, _ uint64) {
+func (v *demoVictim) started(process, pid int, worker uint64) {
+	v.running.started(process, pid, worker)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.pids[process] = pid
@@ -190,16 +190,16 @@ func (v *demoVictim) event(process int, e runner.Event) {
 	defer v.mu.Unlock()
 	switch e.Kind {
 	case runner.Started:
-		v.running[process] = e.Number
+		v.trials[process] = e.Number
 		if v.armed && v.finished >= demoKillAfter {
 			v.kill(process)
 		}
 		return
 	case runner.Finished:
 		v.finished++
-		delete(v.running, process)
+		delete(v.trials, process)
 	}
-	v.showEvent(v.bar, e)
+	v.running.event(e)
 }
 
 // kill takes a worker away as a full machine or a lost node would.
@@ -211,7 +211,7 @@ func (v *demoVictim) kill(process int) {
 	if p.Kill() == nil {
 		v.armed = false
 		v.bar.Notef("killed worker process %d (SIGKILL) while it ran trial %d; its silence will be noticed in %v",
-			process+1, v.running[process], demoGrace)
+			process+1, v.trials[process], demoGrace)
 	}
 }
 

@@ -206,7 +206,7 @@ var jsonStructs = map[string]any{
 	"Lease holder": leaseHolder{}, "Data file": dataFileCount{}, "Verification": verification{}, "Place": place{},
 	"Study": studySummary{}, "Parameter": paramSpace{}, "States": stateCounts{}, "Best": bestTrial{},
 	"Created study": createdStudy{}, "Attributes": attrsView{}, "Shown journal": shownJournal{}, "Shown study": shownStudy{},
-	"Pending": pendingView{}, "Exported study": exportedStudy{}, "Run": runSummary{}, "Trial": trialView{},
+	"Pending": pendingView{}, "Exported study": exportedStudy{}, "Run": runSummary{}, "Failed trials": failedTrials{}, "Condition": conditionView{}, "Trial": trialView{},
 	"Asked trial": askedTrial{}, "Enqueued trial": enqueuedTrial{}, "Curved trial": curvedTrial{}, "Report": reportView{},
 	"Shown trial": shownTrial{}, "Retried trial": retriedTrial{}, "Should-prune": pruneVerdict{},
 	"Metrics run": runView{}, "Segment": segmentView{}, "Change": changeView{}, "Checkpoint": checkpointView{}, "Failure": failureView{},

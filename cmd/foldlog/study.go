@@ -33,6 +33,7 @@ func (a *app) studyCmd() *cobra.Command {
 		Long:  studyLong,
 	}
 	noun.AddCommand(
+		a.studyInitCmd(),
 		a.studyCreateCmd(),
 		a.studyAskCmd(),
 		a.studyTellCmd(),

@@ -27,6 +27,7 @@ import (
 // createOptions are the flags of study create.
 type createOptions struct {
 	name, unit, space   string
+	file                string
 	directions, metrics []string
 	seed                uint64
 	search              searchOptions
@@ -36,7 +37,7 @@ type createOptions struct {
 func (a *app) studyCreateCmd() *cobra.Command {
 	var o createOptions
 	c := &cobra.Command{
-		Use:   "create PATH [--name NAME] [--direction DIRECTION]... [--metric NAME]... [--space FILE]",
+		Use:   "create PATH|--file STUDY.yaml [--name NAME] [--direction DIRECTION]... [--metric NAME]... [--space FILE]",
 		Short: "Create a study, and its journal if there is none",
 		Long: `Create a study, and the journal at PATH if there is none. Another name on an
 existing journal adds a study to it. If there is a study of that name, nothing
@@ -51,11 +52,24 @@ JSON, declares the parameters that trials get:
   dropout:   {type: float, low: 0, high: 0.5, step: 0.05}
   layers:    {type: int, low: 1, high: 8}
   optimizer: {type: categorical, choices: [adam, sgd]}
-  use_bn:    {type: bool}`,
+  momentum:  {type: float, low: 0, high: 0.99, when: {optimizer: sgd}}
+  use_bn:    {type: bool}
+
+With "when" a trial has a parameter only for some values of others before it: a
+value, a list of values, or {low: A, high: B}.
+
+A study file (--file, see "study init") says all of this at once, and where the
+journal is unless PATH does.`,
 		Example: "  foldlog study create search.atj --direction minimize --metric loss --space space.yaml",
-		Args:    operands("PATH"),
+		Args: func(c *cobra.Command, args []string) error {
+			if o.file != "" && len(args) == 0 {
+				return nil
+			}
+			return operands("PATH")(c, args)
+		},
 	}
 	f := c.Flags()
+	f.StringVar(&o.file, "file", "", "the study `FILE` that describes the study")
 	f.StringVar(&o.name, "name", "", "the `NAME` of the study (default: that of the file)")
 	f.StringArrayVar(&o.directions, "direction", nil, "a `DIRECTION`, minimize or maximize; again for each further objective")
 	f.StringArrayVar(&o.metrics, "metric", nil, "the `NAME` of an objective; again for each further one")
@@ -67,6 +81,9 @@ JSON, declares the parameters that trials get:
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object")
 	c.RegisterFlagCompletionFunc("direction", cobra.FixedCompletions([]string{"minimize", "maximize"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if o.file != "" {
+			return a.studyCreateFile(c, &o, args)
+		}
 		config, err := o.config(c, args[0])
 		if err != nil {
 			return err
@@ -168,7 +185,7 @@ func (a *app) createStudy(ctx context.Context, path string, c study.Config, sear
 	}
 	st, _ = snap.StudyByName(c.Name)
 	if !created && !open {
-		return nil, nil, false, cli.WithHint(&study.ExistsError{Name: c.Name, Study: st.ID}, "--open uses it as it is; --name NAME creates another one")
+		return nil, nil, false, alreadyThere(st)
 	}
 	return st, snap, created, nil
 }

@@ -270,6 +270,12 @@ func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTr
 		pairs = append(pairs, fixedFields(s.Fixed)...)
 	}
 	pairs = append(pairs, paramFields(t.Params)...)
+	if s.Log != nil {
+		pairs = append(pairs, [2]string{"log", *s.Log})
+	}
+	if s.Run != nil {
+		pairs = append(pairs, [2]string{"run", *s.Run})
+	}
 	for key, attr := range userAttrs(t.Attrs()) {
 		pairs = append(pairs, [2]string{"attribute", key + " = " + string(attr.Value)})
 	}

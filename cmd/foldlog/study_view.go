@@ -8,6 +8,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -95,6 +96,8 @@ type trialView struct {
 	Error       string      `json:"error"`        // why it failed
 	Reports     int64       `json:"reports"`      // how many intermediate values there are
 	Attrs       attrValues  `json:"attrs"`        // user attributes
+	Log         *string     `json:"log"`          // its output, relative to the journal's directory or absolute; null without
+	Run         *string     `json:"run"`          // slug of the run that its metrics are kept as, null without
 }
 
 // viewTrial is a trial in JSON.
@@ -116,6 +119,9 @@ func viewTrial(snap *study.Snapshot, st *study.Study, t *study.Trial) trialView 
 	for key, attr := range userAttrs(t.Attrs()) {
 		v.Attrs[key] = attr.Value
 	}
+	v.Log = orNull(runner.TrialLog(t))
+	slug, _ := runner.TrialRun(t)
+	v.Run = orNull(slug)
 	return v
 }
 
@@ -210,6 +216,15 @@ type paramSpace struct {
 	Log     bool              `json:"log"`     // drawn in the logarithm
 	Step    json.RawMessage   `json:"step"`    // number, null without a grid
 	Choices []json.RawMessage `json:"choices"` // of a categorical parameter
+	When    []conditionView   `json:"when"`    // what it is there for, all of them; empty for always
+}
+
+// conditionView is what a parameter depends on.
+type conditionView struct {
+	Param  string            `json:"param"`  // the other parameter
+	Values []json.RawMessage `json:"values"` // the values that it may have; empty for a range
+	Low    json.RawMessage   `json:"low"`    // the least value, null if it is open
+	High   json.RawMessage   `json:"high"`   // the greatest value, null if it is open
 }
 
 // studySummaries describes every study of a journal.
@@ -296,13 +311,17 @@ func spaceOf(st *study.Study) []paramSpace {
 		return list
 	}
 	for _, p := range st.Config.Space.Params {
-		list = append(list, viewParam(p))
+		v := viewParam(p)
+		for _, c := range p.When {
+			v.When = append(v.When, viewCondition(c, declared(st, c.Param)))
+		}
+		list = append(list, v)
 	}
 	return list
 }
 
 func viewParam(p study.SpaceParam) paramSpace {
-	v := paramSpace{Name: p.Name, Type: "other", Choices: []json.RawMessage{}}
+	v := paramSpace{Name: p.Name, Type: "other", Choices: []json.RawMessage{}, When: []conditionView{}}
 	switch d := p.Dist.(type) {
 	case study.FloatDist:
 		v.Type, v.Log = "float", d.Log
@@ -327,6 +346,37 @@ func viewParam(p study.SpaceParam) paramSpace {
 	return v
 }
 
+func viewCondition(c study.Condition, dist study.Distribution) conditionView {
+	v := conditionView{Param: c.Param, Values: []json.RawMessage{}}
+	for _, value := range c.Values {
+		v.Values = append(v.Values, value.AppendJSON(nil, dist))
+	}
+	if c.Low != nil {
+		v.Low = c.Low.AppendJSON(nil, dist)
+	}
+	if c.High != nil {
+		v.High = c.High.AppendJSON(nil, dist)
+	}
+	return v
+}
+
+// String is a condition as people read it: "optimizer is adam or sgd".
+func (c conditionView) String() string {
+	texts := make([]string, len(c.Values))
+	for i, v := range c.Values {
+		texts[i] = serde.Text(v)
+	}
+	switch {
+	case len(texts) > 0:
+		return c.Param + " is " + strings.Join(texts, " or ")
+	case c.High == nil:
+		return c.Param + " is at least " + string(c.Low)
+	case c.Low == nil:
+		return c.Param + " is at most " + string(c.High)
+	}
+	return c.Param + " is from " + string(c.Low) + " to " + string(c.High)
+}
+
 // String is a declared parameter as people read it.
 func (p paramSpace) String() string {
 	s := p.Name + ": " + p.Type
@@ -345,6 +395,9 @@ func (p paramSpace) String() string {
 	}
 	if step := string(p.Step); step != "" && step != "1" {
 		s += ", step " + step
+	}
+	for i, c := range p.When {
+		s += []string{", if ", " and "}[min(i, 1)] + c.String()
 	}
 	return s
 }

@@ -4,344 +4,185 @@
 //	dropout:   {type: float, low: 0, high: 0.5, step: 0.05}
 //	layers:    {type: int, low: 1, high: 8}
 //	optimizer: {type: categorical, choices: [adam, sgd]}
+//	momentum:  {type: float, low: 0, high: 0.99, when: {optimizer: sgd}}
 //	use_bn:    {type: bool}
 //
-// Parameters keep their order. Errors name the file, line and parameter.
+// Parameters keep their order. One with "when" is there only for some values of
+// parameters before it: a value, a list of values, or {low: A, high: B}; all
+// conditions must hold. Errors name the file, line, column and parameter.
 package space
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"os"
-	"strconv"
-	"strings"
+	"slices"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
-	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/internal/yamldoc"
 	"github.com/foldlog/foldlog/study"
 )
 
-const (
-	// MaxBytes bounds a space file, some hundred parameters: the time that the
-	// parser takes for a hostile text grows with the square of its length.
-	MaxBytes = 32 << 10
-	// maxDepth bounds its nesting.
-	maxDepth = 64
-)
+// MaxBytes bounds a space file.
+const MaxBytes = yamldoc.MaxBytes
 
 // Error says where a space file is wrong.
-type Error struct {
-	// File and Line are the place, the line counted from 1, 0 if unknown.
-	File string
-	Line int
-	// Err says what is wrong.
-	Err error
-}
+type Error = yamldoc.Error
 
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.File, e.Err)
-	}
-	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Load reads a space file.
+// Load reads a space file. The errors are those of [Parse] and of package os.
 func Load(path string) (*study.Space, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	return Parse(path, b)
+	root, err := yamldoc.Load(path)
+	return read(root, err)
 }
 
 // Parse reads a space from a text; file is for messages. Every error is an
 // [*Error].
 func Parse(file string, text []byte) (*study.Space, error) {
-	if len(text) > MaxBytes {
-		return nil, &Error{File: file, Err: fmt.Errorf("longer than %d bytes", MaxBytes)}
+	root, err := yamldoc.Parse(file, text)
+	return read(root, err)
+}
+
+var errNoParameters = errors.New("no parameters")
+
+func read(root yamldoc.Node, err error) (*study.Space, error) {
+	var e *Error
+	if errors.As(err, &e) && errors.Is(err, yamldoc.ErrEmpty) {
+		e.Err = errNoParameters
 	}
-	if line := tooDeep(text); line > 0 {
-		return nil, &Error{File: file, Line: line, Err: errors.New("nested too deep")}
-	}
-	doc, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, syntaxError(file, err)
+		return nil, err
 	}
-	r := &reader{file: file}
-	switch {
-	case len(doc.Docs) > 1:
-		return nil, r.fail(doc.Docs[1].Body, errors.New("more than one document"))
-	case len(doc.Docs) == 0 || doc.Docs[0].Body == nil:
-		return nil, &Error{File: file, Err: errors.New("no parameters")}
-	}
-	return r.space(doc.Docs[0].Body)
+	return FromNode(root)
 }
 
-// tooDeep returns the line where a text nests too deep, 0 if none does. It looks
-// before the parser does, whose memory grows with the square of the depth, and
-// counts every bracket, also one in a text.
-func tooDeep(text []byte) int {
-	depth, line := 0, 1
-	marks, indent, blank := 0, 0, true // of this line: "- ", "? " and spaces before its text
-	for _, c := range text {
-		switch c {
-		case '\n':
-			line, marks, indent, blank = line+1, 0, 0, true
-			continue
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth = max(depth-1, 0)
-		}
-		switch {
-		case blank && (c == '-' || c == '?' || c == ':'):
-			marks++
-		case blank && (c == ' ' || c == '\t'):
-			indent++
-		default:
-			blank = false
-		}
-		if depth > maxDepth || marks > maxDepth || indent > 8*maxDepth {
-			return line
-		}
-	}
-	return 0
-}
-
-// syntaxError keeps the parser's first line, which has the place in brackets.
-func syntaxError(file string, err error) error {
-	msg, _, _ := strings.Cut(err.Error(), "\n")
-	line := 0
-	if place, rest, ok := strings.Cut(strings.TrimPrefix(msg, "["), "] "); ok {
-		if n, _, found := strings.Cut(place, ":"); found {
-			if line, _ = strconv.Atoi(n); line > 0 {
-				msg = rest
-			}
-		}
-	}
-	return &Error{File: file, Line: line, Err: errors.New(msg)}
-}
-
-type reader struct{ file string }
-
-func (r *reader) fail(n ast.Node, err error) error {
-	e := &Error{File: r.file, Err: err}
-	if n != nil && n.GetToken() != nil && n.GetToken().Position != nil {
-		e.Line = n.GetToken().Position.Line
-	}
-	return e
-}
-
-func (r *reader) failf(n ast.Node, format string, args ...any) error {
-	return r.fail(n, fmt.Errorf(format, args...))
-}
-
-// entries returns the keys and values of a mapping, in order, each key once.
-func (r *reader) entries(n ast.Node, what string) ([]*ast.MappingValueNode, error) {
-	var list []*ast.MappingValueNode
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		list = m.Values
-	case *ast.MappingValueNode:
-		list = []*ast.MappingValueNode{m}
-	default:
-		return nil, r.failf(n, "%s must be a mapping", what)
-	}
-	seen := map[string]bool{}
-	for _, e := range list {
-		key, err := r.key(e)
-		if err != nil {
-			return nil, err
-		}
-		if seen[key] {
-			return nil, r.failf(e, "%q stands twice", key)
-		}
-		seen[key] = true
-	}
-	return list, nil
-}
-
-func (r *reader) key(e *ast.MappingValueNode) (string, error) {
-	if s, ok := e.Key.(ast.ScalarNode); ok {
-		if key, ok := s.GetValue().(string); ok && key != "" {
-			return key, nil
-		}
-	}
-	return "", r.failf(e, "a key must be a text")
-}
-
-func (r *reader) space(body ast.Node) (*study.Space, error) {
-	list, err := r.entries(body, "a space")
+// FromNode reads a space that is part of another file.
+func FromNode(n yamldoc.Node) (*study.Space, error) {
+	list, err := n.Map("a space")
 	if err != nil {
 		return nil, err
 	}
 	s := new(study.Space)
 	for _, e := range list {
-		name, err := r.key(e)
+		p, err := readParam(e, s.Params)
 		if err != nil {
 			return nil, err
 		}
-		dist, err := r.dist(name, e.Value)
-		if err != nil {
-			return nil, err
-		}
-		s.Params = append(s.Params, study.SpaceParam{Name: name, Dist: dist})
+		s.Params = append(s.Params, p)
 	}
 	if len(s.Params) == 0 {
-		return nil, r.failf(body, "no parameters")
+		return nil, n.Fail(errNoParameters, "")
 	}
 	return s, nil
 }
 
 // fieldsOf lists what each type of parameter may say.
 var fieldsOf = map[string][]string{
-	"float":       {"low", "high", "log", "step"},
-	"int":         {"low", "high", "log", "step"},
-	"categorical": {"choices"},
-	"bool":        {},
+	"float":       {"type", "low", "high", "log", "step", "when"},
+	"int":         {"type", "low", "high", "log", "step", "when"},
+	"categorical": {"type", "choices", "when"},
+	"bool":        {"type", "when"},
 }
 
-func (r *reader) dist(name string, n ast.Node) (study.Distribution, error) {
-	list, err := r.entries(n, fmt.Sprintf("parameter %q", name))
+// types are the keys of fieldsOf.
+var types = []string{"float", "int", "categorical", "bool"}
+
+func readParam(e yamldoc.Entry, before []study.SpaceParam) (study.SpaceParam, error) {
+	out := study.SpaceParam{Name: e.Key}
+	list, err := e.Value.Map(fmt.Sprintf("parameter %q", e.Key))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	p := param{r: r, name: name, node: n, fields: map[string]ast.Node{}}
-	for _, e := range list {
-		key, err := r.key(e)
-		if err != nil {
-			return nil, err
-		}
-		p.fields[key] = e.Value
+	p := param{name: e.Key, node: e.Value, fields: map[string]yamldoc.Node{}}
+	for _, f := range list {
+		p.fields[f.Key] = f.Value
 	}
 	kind := p.text("type")
+	if p.err != nil {
+		return out, p.err
+	}
 	allowed, ok := fieldsOf[kind]
-	switch {
-	case p.err != nil:
-		return nil, p.err
-	case !ok:
-		return nil, r.failf(p.fields["type"], "parameter %q: type %q is not one of float, int, categorical, bool", name, kind)
+	if !ok {
+		return out, p.fields["type"].Fail(fmt.Errorf("parameter %q: type %q is unknown", e.Key, kind), yamldoc.Nearest(kind, types))
 	}
-	for _, e := range list {
-		if key, _ := r.key(e); key != "type" && !contains(allowed, key) {
-			return nil, r.failf(e, "parameter %q: a %s has no %q", name, kind, key)
+	for _, f := range list {
+		if !slices.Contains(allowed, f.Key) {
+			return out, f.At.Fail(fmt.Errorf("parameter %q: a %s has no %q", e.Key, kind, f.Key), yamldoc.Nearest(f.Key, allowed))
 		}
 	}
-	dist := p.build(kind)
-	return dist, p.err
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
+	out.Dist = p.build(kind)
+	if when, ok := p.fields["when"]; ok && p.err == nil {
+		out.When = p.conditions(when, before)
 	}
-	return false
+	return out, p.err
 }
 
 // param collects the first error of one parameter.
 type param struct {
-	r      *reader
 	name   string
-	node   ast.Node
-	fields map[string]ast.Node
+	node   yamldoc.Node
+	fields map[string]yamldoc.Node
 	err    error
 }
 
-func (p *param) failf(n ast.Node, format string, args ...any) {
+func (p *param) failf(n yamldoc.Node, format string, args ...any) {
 	if p.err == nil {
-		p.err = p.r.failf(n, "parameter %q: %s", p.name, fmt.Sprintf(format, args...))
+		p.err = n.Failf("parameter %q: %s", p.name, fmt.Sprintf(format, args...))
 	}
 }
 
-// scalar returns a field's plain value, nil if it is absent and may be.
-func (p *param) scalar(field string, required bool) any {
-	n, ok := p.fields[field]
-	if !ok {
-		if required {
-			p.failf(p.node, "%q is missing", field)
-		}
-		return nil
+// field finds a field, and misses it if it is required.
+func (p *param) field(name string, required bool) (yamldoc.Node, bool) {
+	n, ok := p.fields[name]
+	if !ok && required {
+		p.failf(p.node, "%q is missing", name)
 	}
-	s, ok := n.(ast.ScalarNode)
-	if !ok {
-		p.failf(n, "%q must be a plain value", field)
-		return nil
-	}
-	return s.GetValue()
+	return n, ok
 }
 
-func (p *param) text(field string) string {
-	s, ok := p.scalar(field, true).(string)
+func (p *param) text(name string) string {
+	n, ok := p.field(name, true)
 	if !ok {
-		p.failf(p.node, "%q must be a text", field)
+		return ""
+	}
+	s, ok := n.Scalar().(string)
+	if !ok {
+		p.failf(n, "%q must be a text", name)
 	}
 	return s
 }
 
-func (p *param) bool(field string) bool {
-	switch v := p.scalar(field, false).(type) {
-	case nil:
+func (p *param) bool(name string) bool {
+	n, ok := p.field(name, false)
+	if !ok {
 		return false
-	case bool:
-		return v
 	}
-	p.failf(p.fields[field], "%q must be true or false", field)
-	return false
+	b, ok := n.Scalar().(bool)
+	if !ok {
+		p.failf(n, "%q must be true or false", name)
+	}
+	return b
 }
 
-func (p *param) float(field string, required bool) float64 {
-	var f float64
-	switch v := p.scalar(field, required).(type) {
-	case nil:
+func (p *param) float(name string, required bool) float64 {
+	n, ok := p.field(name, required)
+	if !ok {
 		return 0
-	case float64:
-		f = v
-	case uint64:
-		f = float64(v)
-	case int64:
-		f = float64(v)
-	case string: // YAML wants a point before an exponent; people do not
-		var err error
-		if f, err = strconv.ParseFloat(v, 64); err != nil {
-			f = math.NaN()
-		}
-	default:
-		f = math.NaN()
 	}
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		p.failf(p.fields[field], "%q must be a finite number", field)
+	f, err := n.Float()
+	if err != nil {
+		p.failf(n, "%q must be a finite number", name)
 	}
 	return f
 }
 
-func (p *param) int(field string, required bool, absent int64) int64 {
-	switch v := p.scalar(field, required).(type) {
-	case nil:
+func (p *param) int(name string, required bool, absent int64) int64 {
+	n, ok := p.field(name, required)
+	if !ok {
 		return absent
-	case uint64:
-		if v <= math.MaxInt64 {
-			return int64(v)
-		}
-	case int64:
-		return v
 	}
-	p.failf(p.fields[field], "%q must be an integer of 64 bits", field)
-	return 0
+	i, err := n.Int()
+	if err != nil {
+		p.failf(n, "%q must be an integer of 64 bits", name)
+	}
+	return i
 }
 
 func (p *param) build(kind string) study.Distribution {
@@ -363,31 +204,30 @@ func (p *param) build(kind string) study.Distribution {
 func (p *param) bounds(ordered, log, positive, stepOK, stepped bool) {
 	switch {
 	case !ordered:
-		p.failf(p.node, `"low" is above "high"`)
+		p.failf(p.fields["low"], `"low" is above "high"`)
 	case log && !positive:
-		p.failf(p.node, `"low" must be above 0 with "log"`)
+		p.failf(p.fields["low"], `"low" must be above 0 with "log"`)
 	case !stepOK:
-		p.failf(p.node, `"step" must be above 0`)
+		p.failf(p.fields["step"], `"step" must be above 0`)
 	case log && stepped:
-		p.failf(p.node, `"log" and "step" exclude each other`)
+		p.failf(p.fields["step"], `"log" and "step" exclude each other`)
 	}
 }
 
 func (p *param) choices() study.Distribution {
-	list, ok := p.fields["choices"].(*ast.SequenceNode)
-	if !ok || len(list.Values) == 0 {
-		p.failf(p.node, `"choices" must be a list of at least one value`)
+	n, ok := p.field("choices", true)
+	if !ok {
+		return nil
+	}
+	list, ok := n.Items()
+	if !ok || len(list) == 0 {
+		p.failf(n, `"choices" must be a list of at least one value`)
 		return nil
 	}
 	d := &study.CatDist{Version: 1}
 	seen := map[string]bool{}
-	for _, n := range list.Values {
-		raw, err := toJSON(n, 0)
-		if err != nil {
-			p.failf(n, "choice: %v", err)
-			return nil
-		}
-		c, err := study.JSONChoice(raw)
+	for _, n := range list {
+		c, err := choice(n)
 		if err != nil {
 			p.failf(n, "choice: %v", err)
 			return nil
@@ -402,69 +242,15 @@ func (p *param) choices() study.Distribution {
 	return d
 }
 
-// toJSON spells a YAML value as JSON. Anchors and aliases are refused: they
-// could make a small file a huge value.
-func toJSON(n ast.Node, depth int) ([]byte, error) {
-	if depth > 32 {
-		return nil, errors.New("nested too deep")
+// choice reads one choice. The error does not have the place.
+func choice(n yamldoc.Node) (study.Choice, error) {
+	raw, err := n.JSON()
+	var e *Error
+	if errors.As(err, &e) {
+		err = e.Err
 	}
-	switch v := n.(type) {
-	case *ast.NullNode:
-		return []byte("null"), nil
-	case *ast.SequenceNode:
-		out := []byte("[")
-		for i, e := range v.Values {
-			b, err := toJSON(e, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, b...)
-		}
-		return append(out, ']'), nil
-	case *ast.MappingNode:
-		return mapToJSON(v.Values, depth)
-	case *ast.MappingValueNode:
-		return mapToJSON([]*ast.MappingValueNode{v}, depth)
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.InfinityNode, *ast.NanNode:
-		return nil, fmt.Errorf("%s is not a plain JSON value", n.String())
-	case ast.ScalarNode:
-		return scalarToJSON(v.GetValue())
+	if err != nil {
+		return study.Choice{}, err
 	}
-	return nil, fmt.Errorf("%s is not a plain JSON value", n.String())
-}
-
-func scalarToJSON(v any) ([]byte, error) {
-	switch v := v.(type) {
-	case string:
-		if err := serde.ValidString(v); err != nil {
-			return nil, err
-		}
-		return serde.AppendString(nil, v), nil
-	case float64:
-		return serde.AppendFloat(nil, v), nil
-	}
-	return json.Marshal(v)
-}
-
-func mapToJSON(list []*ast.MappingValueNode, depth int) ([]byte, error) {
-	out := []byte("{")
-	for i, e := range list {
-		key, ok := e.Key.(ast.ScalarNode)
-		if !ok {
-			return nil, errors.New("a key must be a text")
-		}
-		b, err := toJSON(e.Value, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = serde.AppendString(out, fmt.Sprint(key.GetValue()))
-		out = append(append(out, ':'), b...)
-	}
-	return append(out, '}'), nil
+	return study.JSONChoice(raw)
 }

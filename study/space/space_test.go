@@ -26,6 +26,9 @@ layers:    {type: int, low: 1, high: 8}
 width:     {type: int, low: 16, high: 512, log: true}
 optimizer: {type: categorical, choices: [adam, "1", 1, 1.5, true, null, [1, {a: b}], "<é>"]}
 use bn:    {type: bool}
+momentum:  {type: float, low: 0, high: 1, when: {optimizer: adam, layers: {low: 2}}}
+eps:       {type: bool, when: {optimizer: [1, [1, {a: b}]], "use bn": true, lr: {low: 1e-4, high: 1e-2}}}
+wide:      {type: bool, when: {optimizer: [1, {a: b}], layers: [3, 4]}}
 `
 	got, err := Parse("space.yaml", []byte(text))
 	if err != nil {
@@ -42,6 +45,9 @@ use bn:    {type: bool}
 			`{"label":"null","value":{"type":"null","value":null}},{"label":"[1,{\"a\":\"b\"}]","value":{"type":"json","value":[1,{"a":"b"}]}},` +
 			`{"label":"<é>","value":{"type":"string","value":"<é>"}}]}}}`,
 		`use bn "Bool"`,
+		`momentum {"Float":{"low":0.0,"high":1.0,"log":false,"step":null}},"when":[{"param":"optimizer","values":[{"Cat":0}]},{"param":"layers","low":{"I64":2},"high":null}]`,
+		`eps "Bool","when":[{"param":"optimizer","values":[{"Cat":2},{"Cat":6}]},{"param":"use bn","values":[{"Bool":true}]},{"param":"lr","low":{"F64":0.0001},"high":{"F64":0.01}}]`,
+		`wide "Bool","when":[{"param":"optimizer","values":[{"Cat":6}]},{"param":"layers","values":[{"I64":3},{"I64":4}]}]`,
 	}
 	if diff := cmp.Diff(want, spell(t, got)); diff != "" {
 		t.Errorf("space (-want +got):\n%s", diff)
@@ -101,6 +107,11 @@ func TestFaultsNameTheLine(t *testing.T) {
 		"anchors and aliases":    {"x: {type: categorical, choices: [&a [1], *a]}", 1, "plain"},
 		"second document":        {"x: {type: bool}\n---\ny: {type: bool}", 3, "document"},
 		"parameter is no object": {"x: 3", 1, "mapping"},
+		"condition before":       {"x: {type: bool, when: {y: true}}\ny: {type: bool}", 1, `"y", which it depends on`},
+		"condition of no value":  {"y: {type: categorical, choices: [a]}\nx:\n  type: bool\n  when: {y: b}", 4, `no value of "y"`},
+		"condition is empty":     {"x: {type: bool, when: {}}", 1, "names no parameter"},
+		"range of a truth value": {"y: {type: bool}\nx: {type: bool, when: {y: {low: 1}}}", 2, "list of values"},
+		"range of the unknown":   {"y: {type: int, low: 1, high: 2}\nx: {type: bool, when: {y: {min: 1}}}", 2, `no "min"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("s.yaml", []byte(c.text))
@@ -127,14 +138,14 @@ func TestHugeFileIsRefused(t *testing.T) {
 
 func TestDeepNestingCostsNothing(t *testing.T) {
 	for name, text := range map[string]string{
-		"brackets": strings.Repeat("[", 30_000), "braces": strings.Repeat("{a: ", 7_000), "dashes": strings.Repeat("- ", 15_000),
+		"brackets": strings.Repeat("[", 300_000), "braces": strings.Repeat("{a: ", 70_000), "dashes": strings.Repeat("- ", 150_000),
 		"questions": strings.Repeat("? ", 15_000), "indentation": "a:\n" + strings.Repeat(" ", 30_000) + "b: 1",
-		"a bracket on every line": "x:\n" + strings.Repeat(" [\n", 1000),
+		"closed": strings.Repeat("[", 9000) + strings.Repeat("]", 9000), "a bracket on every line": "x:\n" + strings.Repeat(" [\n", 1000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("deep.yaml", []byte(text))
 			var e *Error
-			if !errors.As(err, &e) || e.Line == 0 || !strings.Contains(e.Error(), "nested too deep") {
+			if !errors.As(err, &e) || e.Line == 0 {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -158,7 +169,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestSpacesTravelAsJSON(t *testing.T) {
-	want, err := Parse("space", []byte("lr: {type: float, low: 1, high: 2}\nopt: {type: categorical, choices: [a, '<é>']}\nb: {type: bool}"))
+	want, err := Parse("space", []byte("lr: {type: float, low: 1, high: 2}\nopt: {type: categorical, choices: [a, '<é>']}\nb: {type: bool, when: {opt: a, lr: {high: 1.5}}}"))
 	if err != nil {
 		t.Fatal(err)
 	}

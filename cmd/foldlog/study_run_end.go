@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/runner"
+	"github.com/foldlog/foldlog/study"
+)
+
+// failures counts the failed trials of a run by their reason.
+type failures struct {
+	list []failedTrials
+}
+
+// failedTrials are the trials of a run that failed for one reason.
+type failedTrials struct {
+	Reason string   `json:"reason"` // the first line of the error; "stale" if the worker went silent
+	Count  int      `json:"count"`
+	Trials []uint64 `json:"trials"` // the first ones, by number
+}
+
+// maxNamed and maxReasons bound what is kept of failures.
+const (
+	maxNamed   = 10
+	maxReasons = 100
+)
+
+func (f *failures) count(e runner.Event) {
+	reason := firstLine(e.Text)
+	switch {
+	case e.Kind == runner.FailedStale:
+		reason = "stale"
+	case e.Kind != runner.Finished || e.State != study.Failed.String():
+		return
+	}
+	i := slices.IndexFunc(f.list, func(t failedTrials) bool { return t.Reason == reason })
+	if i < 0 && len(f.list) == maxReasons {
+		i = maxReasons - 1
+		f.list[i].Reason = "other reasons"
+	}
+	if i < 0 {
+		i = len(f.list)
+		f.list = append(f.list, failedTrials{Reason: reason, Trials: []uint64{}})
+	}
+	t := &f.list[i]
+	if t.Count++; len(t.Trials) < maxNamed {
+		t.Trials = append(t.Trials, e.Number)
+	}
+}
+
+// sorted are the reasons, the most frequent first.
+func (f *failures) sorted() []failedTrials {
+	list := slices.Clone(f.list)
+	slices.SortStableFunc(list, func(a, b failedTrials) int { return cmp.Compare(b.Count, a.Count) })
+	if list == nil {
+		list = []failedTrials{}
+	}
+	return list
+}
+
+func (t failedTrials) String() string {
+	texts := make([]string, len(t.Trials))
+	for i, n := range t.Trials {
+		texts[i] = strconv.FormatUint(n, 10)
+	}
+	if t.Count > len(t.Trials) {
+		texts = append(texts, "...")
+	}
+	word := "trial"
+	if t.Count > 1 {
+		word = "trials"
+	}
+	return fmt.Sprintf("%d, %s (%s %s)", t.Count, t.Reason, word, strings.Join(texts, ", "))
+}
+
+// runSummary is the output of `foldlog study run --json`.
+type runSummary struct {
+	Path   string `json:"path"`
+	Study  string `json:"study"`
+	TookMS int64  `json:"took_ms"`
+	runner.Report
+	TimedOut bool           `json:"timed_out"` // --timeout ended the run before its budget was used up
+	Failures []failedTrials `json:"failures"`  // of this run
+	WaitedMS int64          `json:"waited_ms"` // only for trials of others
+	Logs     *string        `json:"logs"`      // directory of the trials' output, null if none is kept
+	Runs     *string        `json:"runs"`      // directory of the trials' metrics, null if none are kept
+	States   stateCounts    `json:"states"`    // of the study's trials, after the run
+	Best     []bestTrial    `json:"best"`      // the best trial, or the Pareto front
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// print is the report at the end.
+func (run *running) print(report runner.Report, took time.Duration) error {
+	snap := run.r.Snapshot()
+	st, err := snap.Study(run.Study)
+	if err != nil {
+		return err
+	}
+	logs, runs := "", ""
+	if run.Logs != "" {
+		logs = filepath.Join(run.Logs, metrics.EncodeSlug(st.Config.Name))
+	}
+	if run.Runs != "" {
+		runs = filepath.Join(run.Runs, metrics.RunsDir)
+	}
+	counts := st.Counts()
+	left := st.Reserved() < run.Trials || counts[study.Waiting]+counts[study.Paused] > 0
+	timedOut := run.timeout > 0 && took >= run.timeout && left
+	s := summarizeStudy(snap, st)
+	if run.json {
+		return cli.WriteJSON(run.Out(), runSummary{run.Journal, s.Name, took.Milliseconds(), report, timedOut, run.failures.sorted(),
+			run.waiting.took.Milliseconds(), orNull(logs), orNull(runs), s.States, s.Best})
+	}
+	pairs := [][2]string{
+		{"study", s.Name},
+		{"this run", fmt.Sprintf("%d complete, %d failed, %d given back, %d retried, in %s",
+			report.Complete, report.Failed, report.GivenBack, report.Retried, cli.Duration(took))},
+		{"all trials", s.States.String()},
+	}
+	if timedOut {
+		pairs = append(pairs, [2]string{"stopped", fmt.Sprintf("after %v; the same command goes on", run.timeout)})
+	}
+	pairs = append(pairs, run.details(report)...)
+	best, err := run.bestPairs(snap, st)
+	if err != nil {
+		return err
+	}
+	pairs = append(pairs, best...)
+	if logs != "" && report != (runner.Report{}) {
+		pairs = append(pairs, [2]string{"logs", filepath.Join(logs, "NUMBER.log")})
+	}
+	return cli.WriteFields(run.Out(), pairs...)
+}
+
+// details are what not every run has.
+func (run *running) details(report runner.Report) (pairs [][2]string) {
+	if report.Pruned > 0 {
+		pairs = append(pairs, [2]string{"pruned", strconv.Itoa(report.Pruned)})
+	}
+	for i, t := range run.failures.sorted() {
+		if i == maxNamed {
+			pairs = append(pairs, [2]string{"failed", "for other reasons: foldlog study trials " + run.Journal})
+			break
+		}
+		pairs = append(pairs, [2]string{"failed", t.String()})
+	}
+	if run.waiting.took > 0 {
+		pairs = append(pairs, [2]string{"waited for", run.waiting.text()})
+	}
+	if report.Late > 0 {
+		pairs = append(pairs, [2]string{"came too late", fmt.Sprintf("%d, kept in %s", report.Late, runner.LatePath(run.Journal))})
+	}
+	return pairs
+}
+
+func (run *running) bestPairs(snap *study.Snapshot, st *study.Study) (pairs [][2]string, err error) {
+	best, err := snap.Best(run.Study)
+	label := "best"
+	if len(st.Config.Directions) > 1 {
+		label = "Pareto front"
+	}
+	for _, t := range best {
+		pairs = append(pairs, [2]string{label, fmt.Sprintf("trial %d: %s  %s", t.Number, valuesText(t.Values), paramsText(t.Params))})
+	}
+	return pairs, err
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/runner"
+	"github.com/foldlog/foldlog/study"
+)
+
+// showProgress keeps the bar up to date until the returned function is called.
+func (run *running) showProgress() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			if run.r.Refresh(ctx) == nil {
+				run.showState(run.r.Snapshot())
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// showState counts trials as the budget does: retries are part of the trial that
+// they repeat.
+func (run *running) showState(snap *study.Snapshot) {
+	st, err := snap.Study(run.Study)
+	if err != nil {
+		return
+	}
+	counts := st.Counts()
+	live := int64(counts[study.Waiting] + counts[study.Running] + counts[study.Paused])
+	total := max(int64(run.Trials), int64(st.Reserved()))
+	run.bar.Set(max(int64(st.Reserved())-live, 0), total)
+	words := strconv.Itoa(counts[study.Running]) + " running"
+	if t := run.best.Best(snap, run.Study); t != nil {
+		words += fmt.Sprintf(", best %s (trial %d)", valuesText(t.Values), t.Number)
+	}
+	if text := run.lookAtForeign(snap, st); text != "" {
+		words += ", " + text
+	}
+	run.bar.Say(words)
+}
+
+// foreign is the waiting for trials that nobody of this run works on.
+type foreign struct {
+	since, last time.Time
+	told        bool
+	took        time.Duration
+	most        int
+}
+
+// foreignPatience is how long others may be waited for before that is told.
+const foreignPatience = 2 * time.Second
+
+// lookAtForeign says what this run waits for once it has nothing else to do: the
+// trials that others have claimed, by ask --lease or in another run.
+func (run *running) lookAtForeign(snap *study.Snapshot, st *study.Study) string {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	now := time.Now()
+	var first *study.Trial
+	n, own := 0, len(run.ours) == 0
+	for t := range snap.LiveTrials(run.Study, study.Running) {
+		switch {
+		case !t.Managed:
+		case run.ours[t.Owner]:
+			own = true
+		default:
+			if n++; first == nil {
+				first = t
+			}
+		}
+	}
+	f := &run.waiting
+	if own || n == 0 || st.Reserved() < run.Trials || st.Counts()[study.Waiting] > 0 {
+		f.since = time.Time{}
+		return ""
+	}
+	if f.since.IsZero() {
+		f.since, f.last = now, now
+	}
+	f.took, f.last = f.took+now.Sub(f.last), now
+	f.most = max(f.most, n)
+	if now.Sub(f.since) >= foreignPatience && !f.told {
+		f.told = true
+		run.bar.Notef("waiting for %s of others, trial %d of worker %d first: until it is told, or its owner has been silent for %v",
+			plural(int64(n), "trial"), first.Number, first.Owner, max(run.Grace, first.Lease()))
+	}
+	return fmt.Sprintf("waiting for %s of others", plural(int64(n), "trial"))
+}
+
+// event tells what a person should know.
+func (run *running) event(e runner.Event) {
+	run.mu.Lock()
+	run.failures.count(e)
+	run.mu.Unlock()
+	bar := run.bar
+	switch e.Kind {
+	case runner.Started:
+		if run.Verbose {
+			bar.Notef("trial %d started (worker %d, epoch %d)", e.Number, e.Worker, e.Epoch)
+		}
+	case runner.Finished:
+		if e.State == study.Failed.String() {
+			bar.Notef("trial %d failed: %s", e.Number, firstLine(e.Text))
+		} else if run.Verbose {
+			bar.Notef("trial %d is %s", e.Number, strings.ToLower(e.State))
+		}
+	case runner.FailedStale:
+		bar.Notef("trial %d failed as %s", e.Number, e.Text)
+	case runner.Retried:
+		bar.Notef("trial %d %s, as attempt %d", e.Number, e.Text, e.Attempt)
+	case runner.GivenBack:
+		bar.Notef("trial %d was given back; the next run takes it up", e.Number)
+	case runner.Late:
+		bar.Notef("trial %d: result came too late: %s", e.Number, e.Text)
+	case runner.Missing:
+		bar.Notef("trial %d: %s", e.Number, e.Text)
+	case runner.TakenOver:
+		bar.Notef("took the journal over from %s, which had stopped", e.Text)
+	case runner.Trouble:
+		bar.Notef("trouble, tried again: %s", e.Text)
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// valuesText spells objective values for people.
+func valuesText(values []float64) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = strconv.FormatFloat(v, 'g', 6, 64)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// paramsText spells parameters for people: "lr=0.01 opt=adam".
+func paramsText(params []study.Param) string {
+	texts := make([]string, len(params))
+	for i, p := range params {
+		value := p.Text()
+		if p.Value.Kind() == study.ValueF64 {
+			value = strconv.FormatFloat(p.Value.F64(), 'g', 4, 64)
+		}
+		texts[i] = p.Name + "=" + value
+	}
+	return strings.Join(texts, " ")
+}
+
+// text is the waiting for others in the end report.
+func (f *foreign) text() string {
+	return fmt.Sprintf("%s of others, for %s", plural(int64(f.most), "trial"), cli.Duration(f.took))
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/version"
+	"github.com/foldlog/foldlog/runner"
+	"github.com/foldlog/foldlog/study"
+)
+
+// running is a study run at work: what it hears of its workers.
+type running struct {
+	*app
+	*runPlan
+	r   *study.JournalReader
+	bar *cli.Progress
+
+	mu       sync.Mutex
+	ours     map[uint64]bool // worker ids
+	best     study.BestTracker
+	failures failures
+	waiting  foreign
+}
+
+// supervise runs the workers and shows what they do. The first interrupt ends
+// ctx and lets them finish; a second one stops their commands.
+func (a *app) supervise(ctx context.Context, r *study.JournalReader, p *runPlan) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("study run: %w", err)
+	}
+	run := a.newRunning(r, p)
+	defer run.bar.Close()
+	stopped, unwatch := a.watchInterrupts(ctx, run.bar)
+	defer unwatch()
+	s := runner.Supervisor{
+		Config: p.Config, Workers: p.workers, Timeout: p.timeout, Argv: []string{self, "study", workerCommand},
+		Program: version.Program(), Stderr: a.Err(),
+		OnEvent: func(_ int, e runner.Event) { run.event(e) },
+		OnStart: run.started,
+		OnEnd: func(_ int, err error) {
+			run.bar.Notef("%v; its trials will be failed as stale in %v, and retried if --retries allows", err, p.Grace)
+		},
+	}
+	stop := run.showProgress()
+	began := time.Now()
+	report, err := s.Run(stopped, ctx.Done())
+	took := time.Since(began)
+	stop()
+	run.bar.Close()
+	if refreshErr := r.Refresh(context.Background()); refreshErr != nil && err == nil {
+		err = refreshErr
+	}
+	if printErr := run.print(report, took); err == nil {
+		err = printErr
+	}
+	switch {
+	case err != nil:
+		return cli.WithHint(failed("study run", p.Journal, err), runHint(err))
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case report.Complete == 0 && report.Failed > 0:
+		return failed("study run", p.Journal, fmt.Errorf("no trial of this run is complete; %s failed", plural(int64(report.Failed), "trial")))
+	}
+	return nil
+}
+
+// newRunning shows nothing yet. The caller closes its bar.
+func (a *app) newRunning(r *study.JournalReader, p *runPlan) *running {
+	return &running{app: a, runPlan: p, r: r, bar: a.NewProgress("trials", cli.Items), ours: make(map[uint64]bool)}
+}
+
+func (run *running) started(i, pid int, worker uint64) {
+	run.Debugf("worker process %d has pid %d and worker id %d", i+1, pid, worker)
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.ours[worker] = true
+}
+
+// runHint says how to go on after workers were killed; "" leaves the hint to
+// others.
+func runHint(err error) string {
+	var killed *runner.KilledError
+	if errors.As(err, &killed) {
+		return "run the same command again: it takes up what is left, after the grace also what the killed workers had"
+	}
+	return ""
+}
+
+// watchInterrupts tells what an interrupt does, and returns a context that a
+// second one ends; a third ends the process.
+func (a *app) watchInterrupts(first context.Context, bar *cli.Progress) (second context.Context, stop func()) {
+	second, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-second.Done():
+			return
+		case <-first.Done():
+		}
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		bar.Notef("letting the running trials finish; interrupt again to stop them, the next run takes them up")
+		select {
+		case <-second.Done():
+		case <-again:
+			bar.Notef("stopping the running trials")
+		}
+		signal.Stop(again)
+		cancel()
+	}()
+	return second, cancel
+}
