@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/runner"
@@ -57,14 +56,15 @@ what they saved in FOLDLOG_STATE_DIR.`,
 		Example: "  foldlog study run search.atj --trials 100 --workers 4 --retries 1 -- python train.py --lr {lr}\n  foldlog study run study.yaml",
 		Args:    runArgs,
 	}
-	f.define(c.Flags())
+	f.define(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return a.studyRun(c, &f, args[0], args[1:])
 	}
 	return c
 }
 
-func (f *runFlags) define(flags *pflag.FlagSet) {
+func (f *runFlags) define(c *cobra.Command) {
+	flags := c.Flags()
 	flags.StringVar(&f.study, "study", "", "the `NAME` of the study, if the journal has several")
 	flags.Uint64Var(&f.Trials, "trials", 0, "have `N` managed trials in the study in all; 0 runs only what is waiting")
 	flags.IntVar(&f.workers, "workers", 1, "work in `K` processes")

@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +39,16 @@ func TestTheExampleHasEveryKey(t *testing.T) {
 		if !strings.Contains(Example, "\n"+key+":") && !strings.Contains(Example, "\n# "+key+":") && key != "unit" {
 			t.Errorf("the example has no %q", key)
 		}
+	}
+}
+
+func TestTheGuideShowsTheExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/guide/workers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```yaml\n"+Example+"```") {
+		t.Error("docs/guide/workers.md does not show runner/studyfile/example.yaml")
 	}
 }
 
