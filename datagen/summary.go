@@ -43,7 +43,7 @@ type itemState struct {
 type (
 	stepName    struct{ name string }
 	failureName struct{ step, kind string }
-	writerName  struct{ epoch string }
+	writerName  struct{ name string }
 )
 
 type stepCount struct {
@@ -168,7 +168,7 @@ func (s *Summary) add(at *itemState, m moment, n names) {
 			at.failure = i
 		}
 	}
-	_, w := s.writers.of(writerName{n.epoch})
+	_, w := s.writers.of(writerName{writerOf(n.epoch)})
 	w.span(m.at, n.run)
 	at.take(m, n)
 	s.events++
@@ -189,6 +189,16 @@ func mix(seq int64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
+}
+
+// writerOf is the part of a writer epoch that its items have in common: the shard,
+// or all of it where there is none (see epochOf).
+func writerOf(epoch string) string {
+	const n = len("00000000-0000-0000-0000-000000000000")
+	if len(epoch) > n && epoch[n] == '.' && epoch[8] == '-' && epoch[23] == '-' {
+		return epoch[:n]
+	}
+	return epoch
 }
 
 func (f *failureCount) span(at int64) {
@@ -335,7 +345,7 @@ func cloned[K comparable](name K) K {
 	case *failureName:
 		n.step, n.kind = own(n.step), own(n.kind)
 	case *writerName:
-		n.epoch = own(n.epoch)
+		n.name = own(n.name)
 	}
 	return name
 }
@@ -382,8 +392,10 @@ type FailureSummary struct {
 	First, Last time.Time
 }
 
-// WriterSummary counts the events of a writer epoch.
+// WriterSummary counts the events of a writer.
 type WriterSummary struct {
+	// Epoch is the shard that the writer's epochs begin with; for epochs of other
+	// programs the epoch itself.
 	Epoch, Run  string
 	Events      int64
 	First, Last time.Time
@@ -415,7 +427,7 @@ func (s *Summary) Overview() Overview {
 	})
 	s.writers.each(func(_ int, n writerName, c *writerCount) {
 		if c.events > 0 {
-			o.Writers = append(o.Writers, WriterSummary{Epoch: n.epoch, Run: c.run, Events: c.events,
+			o.Writers = append(o.Writers, WriterSummary{Epoch: n.name, Run: c.run, Events: c.events,
 				First: time.UnixMicro(c.first).UTC(), Last: time.UnixMicro(c.last).UTC()})
 		}
 	})

@@ -170,6 +170,22 @@ func TestTooManyNamesAreCountedTogether(t *testing.T) {
 	}
 }
 
+func TestEpochsOfOneWriterAreCountedTogether(t *testing.T) {
+	s := NewSummary()
+	for i := range 30 {
+		s.AddEvent(&Event{Item: fmt.Sprint(i), Kind: ItemCreated, Run: "r", Epoch: fmt.Sprintf("0192f0c1-7d5e-7c1a-9d3b-3f2a4b5c6d7%d.1.%d", i%2, i)})
+		s.AddEvent(&Event{Item: fmt.Sprint(i), Seq: 1, Kind: ItemEnded, End: EndCompleted, Epoch: "other"})
+	}
+	var got []string
+	for _, w := range s.Overview().Writers {
+		got = append(got, fmt.Sprintf("%s %s %d", w.Epoch, w.Run, w.Events))
+	}
+	want := []string{"0192f0c1-7d5e-7c1a-9d3b-3f2a4b5c6d70 r 15", "0192f0c1-7d5e-7c1a-9d3b-3f2a4b5c6d71 r 15", "other  30"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // The promise of the doc comment, with room for the allocator.
 func TestClassesKeepLittleOfEachItem(t *testing.T) {
 	const n = 200_000
