@@ -1,0 +1,266 @@
+package datagen
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/foldlog/foldlog/objstore"
+)
+
+func diskLog(b *testing.B) *Log {
+	s, err := objstore.OpenLocal(b.TempDir(), objstore.LocalOptions{})
+	check(b, err)
+	l, err := OpenOrCreate(b.Context(), s, "p", "e", Options{})
+	check(b, err)
+	return l
+}
+
+func fiveFields(i int) []Change {
+	var changes []Change
+	for k := range 5 {
+		changes = append(changes, set(fmt.Sprintf("field-%d", k), int64(i)))
+	}
+	return changes
+}
+
+// BenchmarkCheckpoint is one durable checkpoint of five field events on disk, and for
+// comparison the bare writes and syncs of files of the same sizes and number.
+func BenchmarkCheckpoint(b *testing.B) {
+	b.Run("log", func(b *testing.B) {
+		l := diskLog(b)
+		w, err := l.NewWriter(b.Context(), WriterOptions{MergeAfter: -1, MaxLive: -1})
+		check(b, err)
+		defer w.Close(context.Background())
+		s, err := w.Open(b.Context(), "item", CreateOptions{})
+		check(b, err)
+		i := 0
+		for b.Loop() {
+			st := step(0)
+			st.Instance = strconv.Itoa(i)
+			check(b, s.Checkpoint(b.Context(), st, fiveFields(i)))
+			i++
+		}
+	})
+	b.Run("bare", func(b *testing.B) { bareWrites(b, b.TempDir()) })
+}
+
+// bareWrites writes the files of a generation and its manifest, one after the other,
+// and syncs them and their directories.
+func bareWrites(b *testing.B, dir string) {
+	files := []struct {
+		dir  string
+		size int
+	}{{"data", 16000}, {"_versions", 3000}, {"_pk_index", 1500}, {"_pk_index", 1000}, {"", 32768}, {"../manifest", 400}}
+	check(b, os.MkdirAll(dir+"/manifest", 0o755))
+	i := 0
+	for b.Loop() {
+		gen := fmt.Sprintf("%s/gen-%d", dir, i)
+		check(b, os.Mkdir(gen, 0o755))
+		for k, f := range files {
+			at := gen + "/" + f.dir
+			check(b, os.MkdirAll(at, 0o755))
+			check(b, writeSynced(fmt.Sprintf("%s/file-%d-%d", at, i, k), f.size))
+		}
+		for _, d := range []string{"/data", "/_versions", "/_pk_index", "", "/../manifest", "/.."} {
+			check(b, syncDir(gen+d))
+		}
+		i++
+	}
+}
+
+func writeSynced(path string, size int) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, size)); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// BenchmarkManyItems is 64 items in one process, each with a checkpoint at a time.
+func BenchmarkManyItems(b *testing.B) {
+	l := diskLog(b)
+	w, err := l.NewWriter(b.Context(), WriterOptions{})
+	check(b, err)
+	defer w.Close(context.Background())
+	streams := make([]*Stream, 64)
+	for i := range streams {
+		streams[i], err = w.Open(b.Context(), fmt.Sprintf("item-%d", i), CreateOptions{})
+		check(b, err)
+	}
+	next := make(chan int)
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for _, s := range streams {
+		wg.Go(func() {
+			for i := range next {
+				st := step(0)
+				st.Instance = strconv.Itoa(i)
+				check(b, s.Checkpoint(b.Context(), st, fiveFields(i)))
+			}
+		})
+	}
+	for i := range b.N {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "checkpoints/s")
+	check(b, w.MergeError())
+}
+
+// BenchmarkOpen is opening new items, 64 at a time.
+func BenchmarkOpen(b *testing.B) {
+	l := diskLog(b)
+	w, err := l.NewWriter(b.Context(), WriterOptions{})
+	check(b, err)
+	defer w.Close(context.Background())
+	next := make(chan int)
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for range 64 {
+		wg.Go(func() {
+			for i := range next {
+				s, err := w.openAt(b.Context(), fmt.Sprintf("item-%d", i), CreateOptions{}, 0)
+				check(b, err)
+				check(b, s.CheckpointEnd(b.Context(), step(0), fiveFields(i), EndCompleted))
+			}
+		})
+	}
+	for i := range b.N {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "items/s")
+}
+
+// bulk makes the rows of many items: created, one step, its end.
+func bulk(items int) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		const each = 4096
+		at := time.UnixMicro(1_700_000_000_000_000).UTC()
+		epoch := "0f0e0d0c-0b0a-4908-8706-050403020100.1.1"
+		for lo := 0; lo < items; lo += each {
+			var events []Event
+			for i := lo; i < min(lo+each, items); i++ {
+				id, cp, st, x := itemKey(i), fmt.Sprintf("checkpoint-%d", i), step(1), set("x", int64(i))
+				for k, e := range []Event{{Kind: ItemCreated}, {Kind: FieldSet, Step: &st, Field: &x.Field}, {Kind: StepCompleted, Step: &st}} {
+					e.ID, e.Item, e.Root, e.Checkpoint, e.Seq = EventID(id, cp, k), id, id, cp, int64(k)
+					e.Run, e.Epoch, e.Time, e.Schema = "run", epoch, at, SchemaVersion
+					events = append(events, e)
+				}
+			}
+			rec, err := Record(events)
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func itemKey(i int) string { return fmt.Sprintf("source-%08d", i) }
+
+// bigLog is a log of many items, indexed.
+func bigLog(b *testing.B, items int) *Log {
+	s, err := objstore.OpenLocal(b.TempDir(), objstore.LocalOptions{NoSync: true})
+	check(b, err)
+	l, err := OpenOrCreate(b.Context(), s, "p", "e", Options{})
+	check(b, err)
+	d, err := l.table.Base(b.Context())
+	check(b, err)
+	_, err = d.Append(b.Context(), bulk(items))
+	check(b, err)
+	_, err = l.MaintainOnce(b.Context(), MaintainOptions{All: true, Rate: -1})
+	check(b, err)
+	return l
+}
+
+// BenchmarkManyEvents is reading a log of a million items, three million events.
+func BenchmarkManyEvents(b *testing.B) {
+	items := 1_000_000
+	if testing.Short() {
+		items = 50_000
+	}
+	l := bigLog(b, items)
+	w, err := l.NewWriter(b.Context(), WriterOptions{})
+	check(b, err)
+	defer w.Close(context.Background())
+	s, err := w.Open(b.Context(), "new", CreateOptions{})
+	check(b, err)
+	for i := range 20 {
+		st := step(i)
+		check(b, s.Checkpoint(b.Context(), st, fiveFields(i)))
+	}
+	b.Run("fold", func(b *testing.B) {
+		v, err := l.View(b.Context())
+		check(b, err)
+		i := 0
+		for b.Loop() {
+			it, err := v.Item(b.Context(), itemKey(i*7919%1000), AsOf{})
+			check(b, err)
+			if it.LastSeq != 2 {
+				b.Fatal(it)
+			}
+			i++
+		}
+	})
+	b.Run("view-and-fold", func(b *testing.B) {
+		for b.Loop() {
+			v, err := l.View(b.Context())
+			check(b, err)
+			_, err = v.Item(b.Context(), itemKey(7), AsOf{})
+			check(b, err)
+		}
+	})
+	b.Run("classify", func(b *testing.B) {
+		for b.Loop() {
+			v, err := l.View(b.Context())
+			check(b, err)
+			c, err := v.Classes(b.Context())
+			check(b, err)
+			n := 0
+			for i := range items {
+				if c.Of(itemKey(i)) == Resumable {
+					n++
+				}
+			}
+			if n != items {
+				b.Fatal(n)
+			}
+		}
+	})
+	b.Run("overview", func(b *testing.B) {
+		for b.Loop() {
+			v, err := l.View(b.Context())
+			check(b, err)
+			o, err := v.Overview(b.Context())
+			check(b, err)
+			if o.Items != items+1 {
+				b.Fatal(o)
+			}
+		}
+	})
+}
