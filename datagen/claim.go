@@ -134,20 +134,34 @@ func (l *Log) readClaim(ctx context.Context, key string) (readDoc, error) {
 	return d, nil
 }
 
-// spent ends a claim whose event is in the log: it and those before it say nothing any
-// more. If somebody removed the file while we held it, and another has claimed the
-// same event since, the error says so: only one may go on, and it is the other, who
-// found nothing of ours in the log.
-func (w *Writer) spent(ctx context.Context, c *claim) error {
+// still makes sure, right before the first event of a claim is written, that its file is
+// there: if somebody removed it, it is put again, unless another has claimed the event
+// meanwhile, who found nothing of ours in the log and goes on.
+func (w *Writer) still(ctx context.Context, c *claim) error {
 	key := claimKey(c.item, c.seq, c.turn)
 	d, err := w.log.readClaim(ctx, key)
-	if err == nil && string(d.raw) != string(c.doc) {
-		return &FencedError{Epoch: w.shard.String(), By: d.Writer, Err: fmt.Errorf("the claim of item %q was lost", c.item)}
+	if errors.Is(err, objstore.ErrNotFound) {
+		if err = w.log.coord.PutIfAbsent(ctx, key, c.doc); errors.Is(err, objstore.ErrExists) {
+			d, err = w.log.readClaim(ctx, key)
+		} else {
+			d.raw = c.doc
+		}
 	}
-	for turn := c.turn; turn >= 0; turn-- {
-		_ = w.log.coord.Delete(ctx, claimKey(c.item, c.seq, turn)) // maintenance removes what is left
+	if err != nil {
+		return err
+	}
+	if string(d.raw) != string(c.doc) {
+		return &HeldError{Item: c.item, By: d.Writer, Holder: "writer " + d.Writer + ", which claimed it when our claim was lost"}
 	}
 	return nil
+}
+
+// spent removes the files of a claim whose event is in the log: they say nothing any
+// more, and maintenance removes what is left of them.
+func (w *Writer) spent(ctx context.Context, c *claim) {
+	for turn := c.turn; turn >= 0; turn-- {
+		_ = w.log.coord.Delete(ctx, claimKey(c.item, c.seq, turn))
+	}
 }
 
 // release gives up a claim of which nothing came. The file stays until the log is past

@@ -334,7 +334,7 @@ func (m *maintainer) claims(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(f.events) == 0 || f.events[f.last()].Seq < d.Seq {
+		if last := f.last(); len(last) == 0 || f.events[last[0]].Seq < d.Seq {
 			continue
 		}
 		if err := m.log.coord.Delete(ctx, info.Key); err != nil {

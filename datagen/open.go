@@ -1,6 +1,7 @@
 package datagen
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,9 @@ type CreateOptions struct {
 	Tags json.RawMessage
 	// Rerun begins an item that has ended, or is at fault, once more.
 	Rerun bool
+
+	// raw is for batches that say themselves what happened.
+	raw bool
 }
 
 // Open begins an item, or resumes it where its last completed step ended, taking it
@@ -120,7 +124,7 @@ func (s *Stream) take(ctx context.Context, guess int64) error {
 
 // mayGoOn refuses an item that has ended or is at fault.
 func (s *Stream) mayGoOn(it *Item) error {
-	if s.opts.Rerun {
+	if s.opts.Rerun || s.opts.raw {
 		return nil
 	}
 	if err := it.Err(); err != nil {
@@ -166,18 +170,23 @@ func (s *Stream) take1(ctx context.Context, seq int64) (err error) {
 }
 
 // owners are the shards whose writers may write the item: that of the epoch of its last
-// event. An epoch that is none of ours names no shard: then it is the one in which the
+// event, whoever wrote that. An epoch that is none of ours names no shard: then it is the one in which the
 // event lies, or, if it is merged, any of a writer without a lease.
 func (s *Stream) owners(ctx context.Context, found *found) (shards []memwal.ID, ours bool, err error) {
-	if len(found.events) == 0 {
-		return nil, false, nil
+	foreign := false
+	for _, last := range found.last() {
+		if id, ok := shardOf(found.events[last].Epoch); ok {
+			shards = append(shards, id)
+		} else if p := found.places[last]; p != (memwal.Place{}) {
+			shards = append(shards, p.Shard)
+		} else {
+			foreign = true
+		}
 	}
-	last := found.last()
-	if id, ok := shardOf(found.events[last].Epoch); ok {
-		return []memwal.ID{id}, id == s.w.shard, nil
-	}
-	if p := found.places[last]; p != (memwal.Place{}) {
-		return []memwal.ID{p.Shard}, p.Shard == s.w.shard, nil
+	slices.SortFunc(shards, func(a, b memwal.ID) int { return bytes.Compare(a[:], b[:]) })
+	shards = slices.Compact(shards)
+	if !foreign {
+		return shards, len(shards) == 1 && shards[0] == s.w.shard, nil
 	}
 	all, err := s.w.log.table.Shards(ctx)
 	if err != nil {
@@ -201,12 +210,16 @@ type found struct {
 	places []memwal.Place
 }
 
-// last is the number of the event with the highest sequence.
-func (f *found) last() int {
-	last := 0
+// last are the numbers of the events with the highest sequence: copies of one, or, where
+// a fence was broken, several.
+func (f *found) last() []int {
+	var last []int
 	for i := range f.events {
-		if f.events[i].Seq > f.events[last].Seq {
-			last = i
+		if len(last) > 0 && f.events[i].Seq > f.events[last[0]].Seq {
+			last = last[:0]
+		}
+		if len(last) == 0 || f.events[i].Seq == f.events[last[0]].Seq {
+			last = append(last, i)
 		}
 	}
 	return last
@@ -225,6 +238,9 @@ func (l *Log) find(ctx context.Context, item string) (*found, error) {
 // is created with the first checkpoint.
 func (s *Stream) begin() {
 	it := s.folder.Item()
+	if s.opts.raw {
+		return
+	}
 	if it != nil {
 		s.attempt = it.Attempt + 1
 		s.opts.Root, s.opts.Parent = it.Root, it.Parent

@@ -17,7 +17,7 @@ type Change struct {
 
 // Stream writes the events of one item, of which it is the one writer. Its calls may
 // come from any goroutine, one at a time counts. After an error that is [ErrFenced],
-// [ErrUnsure] or [ErrClosed] it is of no use: open the item again. After any other
+// [ErrUnsure], [ErrClosed] or [ErrHeld] it is of no use: open the item again. After any other
 // error nothing of the call is in the log, and the stream goes on.
 type Stream struct {
 	w     *Writer
@@ -202,7 +202,8 @@ func (s *Stream) write(ctx context.Context, events []*Event) error {
 	if err := s.commit(ctx, batch); err != nil {
 		return fmt.Errorf("item %q: %w", s.id, err)
 	}
-	return s.written(ctx, batch)
+	s.written(ctx, batch)
+	return nil
 }
 
 // commit appends a batch. A caller whose context ends meanwhile is not waited for: the
@@ -212,6 +213,13 @@ func (s *Stream) commit(ctx context.Context, batch []Event) error {
 		return err
 	}
 	rows, err := Record(batch)
+	if err == nil && s.claim != nil {
+		err = s.w.still(ctx, s.claim)
+	}
+	if errors.Is(err, ErrHeld) {
+		s.claim, s.err = nil, err
+		s.close(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -235,19 +243,14 @@ func (s *Stream) commit(ctx context.Context, batch []Event) error {
 }
 
 // written takes a batch that is durable into account.
-func (s *Stream) written(ctx context.Context, batch []Event) error {
+func (s *Stream) written(ctx context.Context, batch []Event) {
 	s.creation = nil
 	s.folder.Add(batch...)
 	last := &batch[len(batch)-1]
 	s.next = last.Seq + 1
 	if s.claim != nil {
-		err := s.w.spent(ctx, s.claim)
+		s.w.spent(context.WithoutCancel(ctx), s.claim)
 		s.claim = nil
-		if err != nil {
-			s.err = err
-			s.close(ctx)
-			return fmt.Errorf("item %q: %w", s.id, err)
-		}
 	}
 	switch last.Kind {
 	case StepFailed:
@@ -255,5 +258,4 @@ func (s *Stream) written(ctx context.Context, batch []Event) error {
 	case ItemEnded:
 		s.close(ctx)
 	}
-	return nil
 }

@@ -297,9 +297,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	w.stop(ErrClosed)
 	err := mem.Close()
 	if fenced == nil {
-		if _, again := w.log.table.Adopt(ctx, w.shard, true); again != nil {
-			err = errors.Join(err, again)
-		}
+		err = errors.Join(err, w.handOver(ctx))
 	}
 	close(w.quit) // the lease is released last
 	w.keep.Wait()
@@ -307,4 +305,19 @@ func (w *Writer) Close(ctx context.Context) error {
 		return fmt.Errorf("close writer: %w", err)
 	}
 	return nil
+}
+
+// handOver merges and seals the shard. What fails is tried again for a while.
+func (w *Writer) handOver(ctx context.Context) error {
+	deadline := time.Now().Add(w.log.opts.RetryFor)
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		_, err := w.log.table.Adopt(ctx, w.shard, true)
+		if err == nil || errors.Is(err, objstore.ErrNotFound) { // another merged and removed it
+			return nil
+		}
+		if ctx.Err() != nil || !time.Now().Add(pause).Before(deadline) {
+			return err
+		}
+		sleep(ctx, pause)
+	}
 }
