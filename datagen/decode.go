@@ -184,13 +184,14 @@ func (r *rowReader) frame(i int, e *Event) {
 	if f != (Frame{}) {
 		e.Frame = &f
 	}
-	if e.Kind != ItemEnded || e.End != "" {
+	if e.Kind != ItemEnded {
 		return
 	}
-	if f.Status == statusFailed {
-		e.Failure = r.failure(i)
-	} else {
+	if e.End == "" && f.Status != statusFailed {
 		e.End = End(f.Status)
+	}
+	if momentOf(e).failed {
+		e.Failure = r.failure(i)
 	}
 }
 
