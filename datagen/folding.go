@@ -2,6 +2,7 @@ package datagen
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -34,7 +35,7 @@ func (f *folding) add(events []Event) (again bool) {
 	f.started = true
 	if first {
 		f.identity(events)
-	} else if !f.anchored && f.identity(events) {
+	} else if !f.anchored && slices.ContainsFunc(events, creates) {
 		return true
 	}
 	before := len(f.item.Faults)
@@ -54,18 +55,16 @@ func (f *folding) add(events []Event) (again bool) {
 	return false
 }
 
+func creates(e Event) bool { return e.Kind == ItemCreated }
+
 // identity takes the item's from the first creation, or from the first event if
-// there is none, and reports whether there is one.
-func (f *folding) identity(events []Event) bool {
+// there is none.
+func (f *folding) identity(events []Event) {
 	from := &events[0]
-	for i := range events {
-		if f.anchored = events[i].Kind == ItemCreated; f.anchored {
-			from = &events[i]
-			break
-		}
+	if i := slices.IndexFunc(events, creates); i >= 0 {
+		from, f.anchored = &events[i], true
 	}
 	f.item.ID, f.item.Root, f.item.Parent = from.Item, from.Root, from.Parent
-	return f.anchored
 }
 
 // examine finds the faults that lie between events, whatever the fields are, and
