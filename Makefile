@@ -69,7 +69,7 @@ bench: ## Run the benchmarks: BENCH=regexp, BENCHCOUNT=n, PKG=./journal
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 2h $(PKG)
 
 bench-search: ## Compare the samplers with Optuna's: PYTHON=interpreter, SEEDS=n
-	nice go run ./internal/benchsearch -python '$(PYTHON)' -seeds $(SEEDS)
+	nice go run ./internal/benchsearch -markdown -python '$(PYTHON)' -seeds $(SEEDS)
 
 benchstat: ## Compare two saved outputs of make bench: OLD=file NEW=file
 	go run $(BENCHSTAT) $(OLD) $(NEW)

@@ -27,13 +27,18 @@ type Result struct {
 // ends early, with what was reached until then, when report returns an error
 // and when ctx is done, and returns that error. A nil report is not called.
 func Train(ctx context.Context, p Params, report func(epoch int, m Metrics) error) (Result, error) {
-	p = p.WithDefaults()
-	if err := p.Validate(); err != nil {
-		return Result{}, fmt.Errorf("check parameters: %w", err)
-	}
 	data, err := Load()
 	if err != nil {
 		return Result{}, err
+	}
+	return TrainOn(ctx, data, p, report)
+}
+
+// TrainOn is Train on other data than that of [Load], such as a part of it.
+func TrainOn(ctx context.Context, data Data, p Params, report func(epoch int, m Metrics) error) (Result, error) {
+	p = p.WithDefaults()
+	if err := p.Validate(); err != nil {
+		return Result{}, fmt.Errorf("check parameters: %w", err)
 	}
 	t := newTrainer(p, data)
 	var r Result

@@ -1,135 +1,74 @@
 // Command benchsearch compares the samplers with Optuna's of the same kind, at
 // their defaults: the median over some seeds of what is missing to the optimum
-// after 100 and after 300 trials.
+// after 100 and after 300 trials. Both are given the same functions, in this
+// process.
 package main
 
 import (
-	"bufio"
-	_ "embed"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"math"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
-//go:embed peer.py
-var optunaScript string
-
 type job struct{ sampler, problems string }
+
+const single = "branin hartmann6 rosenbrock10 rastrigin10 conditional network kernel"
 
 // jobs are the kinds of samplers that are compared, on the problems that they
 // are for.
 var jobs = []job{
-	{"random", "branin hartmann6 rosenbrock10 rastrigin10 conditional zdt1"},
-	{"qmc", "branin hartmann6 rosenbrock10 rastrigin10"},
-	{"tpe", "branin hartmann6 rosenbrock10 rastrigin10 conditional zdt1"},
-	{"tpe:univariate", "branin hartmann6 rosenbrock10 rastrigin10 conditional zdt1"},
-	{"cmaes", "branin hartmann6 rosenbrock10 rastrigin10 conditional"},
+	{"random", single + " zdt1"},
+	{"qmc", single + " zdt1"},
+	{"tpe", single + " zdt1"},
+	{"cmaes", single},
 	{"nsga2", "zdt1"},
 }
 
+// options are the flags.
+type options struct {
+	seeds, first uint64
+	python       string
+	samplers     string
+	problems     string
+	cache        string
+	markdown     bool
+}
+
 func main() {
-	seeds := flag.Int("seeds", 20, "how many `seeds`")
-	python := flag.String("python", "python3", "the `interpreter` that has Optuna; empty leaves Optuna out")
-	only := flag.String("sampler", "", "only this `sampler`, with its options")
+	var o options
+	flag.Uint64Var(&o.seeds, "seeds", 20, "how many `seeds`")
+	flag.Uint64Var(&o.first, "first", 0, "the first `seed`")
+	flag.StringVar(&o.python, "python", "python3", "the `interpreter` that has Optuna; empty leaves Optuna out")
+	flag.StringVar(&o.samplers, "sampler", "", "only these `samplers`, with their options, separated by spaces")
+	flag.StringVar(&o.problems, "problem", "", "only these `problems`, separated by spaces")
+	flag.StringVar(&o.cache, "cache", "", "the `file` that keeps Optuna's scores (default: in the user's cache folder)")
+	flag.BoolVar(&o.markdown, "markdown", false, "print a table in Markdown")
 	flag.Parse()
-	if *only != "" {
-		jobs = choose(*only)
-	}
-	if err := run(*seeds, *python); err != nil {
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "benchsearch:", err)
 		os.Exit(1)
 	}
 }
 
-// choose is the job of one sampler.
-func choose(sampler string) []job {
-	for _, j := range jobs {
-		if kind(j.sampler) == kind(sampler) {
-			return []job{{sampler, j.problems}}
+// chosen are the jobs of some samplers, whose options may differ.
+func chosen(samplers string) ([]job, error) {
+	if samplers == "" {
+		return jobs, nil
+	}
+	var list []job
+	for _, s := range strings.Fields(samplers) {
+		i := slices.IndexFunc(jobs, func(j job) bool { return j.sampler == kind(s) })
+		if i < 0 {
+			return nil, fmt.Errorf("sampler %q is not compared", s)
 		}
+		list = append(list, job{s, jobs[i].problems})
 	}
-	return nil
-}
-
-// key is one comparison, before the mark.
-type key struct{ problem, sampler string }
-
-// scores are those of every seed, per mark.
-type scores map[key][][]float64
-
-func run(seeds int, python string) error {
-	ours, theirs := scores{}, scores{}
-	for _, p := range problems() {
-		for _, j := range jobs {
-			if !slices.Contains(strings.Fields(j.problems), p.name) {
-				continue
-			}
-			k := key{p.name, j.sampler}
-			s, err := sampler.Parse(j.sampler)
-			if err != nil {
-				return err
-			}
-			for seed := range seeds {
-				v, err := play(p, s, uint64(seed))
-				if err != nil {
-					return fmt.Errorf("%s on %s: %w", k.sampler, k.problem, err)
-				}
-				ours[k] = append(ours[k], v)
-			}
-			if python != "" && j.sampler != "qmc" {
-				theirs[k] = nil
-			}
-		}
-	}
-	if err := askOptuna(theirs, seeds, python); err != nil {
-		return err
-	}
-	printTable(os.Stdout, ours, theirs)
-	return nil
-}
-
-// askOptuna fills in the scores of Optuna. Kinds that differ in options alone
-// are run once.
-func askOptuna(theirs scores, seeds int, python string) error {
-	if len(theirs) == 0 {
-		return nil
-	}
-	cmd := exec.Command(python, "-c", optunaScript)
-	cmd.Stderr = os.Stderr
-	cmd.Stdin = strings.NewReader(orders(theirs, seeds))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	results := scores{}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		var r struct {
-			Problem, Sampler string
-			Scores           []float64
-		}
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return fmt.Errorf("output of Optuna: %w", err)
-		}
-		k := key{r.Problem, r.Sampler}
-		results[k] = append(results[k], r.Scores)
-	}
-	for k := range theirs {
-		theirs[k] = results[key{k.problem, kind(k.sampler)}]
-	}
-	return errors.Join(lines.Err(), cmd.Wait())
+	return list, nil
 }
 
 func kind(sampler string) string {
@@ -137,62 +76,66 @@ func kind(sampler string) string {
 	return name
 }
 
-func orders(theirs scores, seeds int) string {
-	var b strings.Builder
-	done := map[key]bool{}
-	for k := range theirs {
-		k.sampler = kind(k.sampler)
-		if done[k] {
+func run(o options) error {
+	list, err := chosen(o.samplers)
+	if err != nil {
+		return err
+	}
+	var other *peer
+	if o.python != "" {
+		if o.cache == "" {
+			dir, err := os.UserCacheDir()
+			if err != nil {
+				return err
+			}
+			o.cache = filepath.Join(dir, "foldlog", "benchsearch.jsonl")
+		}
+		if other, err = newPeer(o.python, o.cache); err != nil {
+			return err
+		}
+		defer other.close()
+	}
+	t := table{markdown: o.markdown}
+	t.head(other)
+	for _, p := range problems() {
+		if o.problems != "" && !slices.Contains(strings.Fields(o.problems), p.name) {
 			continue
 		}
-		done[k] = true
-		for seed := range seeds {
-			fmt.Fprintf(&b, "[%q, %q, %d]\n", k.problem, k.sampler, seed)
-		}
-	}
-	return b.String()
-}
-
-func printTable(w io.Writer, ours, theirs scores) {
-	fmt.Fprintf(w, "%-14s%-16s%6s%14s%14s\n", "problem", "sampler", "trials", "foldlog", "optuna")
-	for _, p := range problems() {
-		for _, j := range jobs {
-			k := key{p.name, j.sampler}
-			for m, n := range marks {
-				if ours[k] == nil {
-					continue
-				}
-				own := median(ours[k], m)
-				fmt.Fprintf(w, "%-14s%-16s%6d%14.5g", p.name, j.sampler, n, own)
-				if theirs[k] != nil {
-					their := median(theirs[k], m)
-					fmt.Fprintf(w, "%14.5g  %s", their, verdict(own, their))
-				}
-				fmt.Fprintln(w)
+		for _, j := range list {
+			if !slices.Contains(strings.Fields(j.problems), p.name) {
+				continue
 			}
+			ours, theirs, err := compare(o, p, j.sampler, other)
+			if err != nil {
+				return fmt.Errorf("%s on %s: %w", j.sampler, p.name, err)
+			}
+			t.rows(p.name, j.sampler, ours, theirs)
 		}
 	}
+	t.foot()
+	return nil
 }
 
-// verdict calls medians within five parts in a hundred the same.
-func verdict(own, their float64) string {
-	switch {
-	case math.Abs(own-their) <= 0.05*math.Abs(their):
-		return "same"
-	case own < their:
-		return "better"
+// compare plays a problem with every seed. The scores are by seed and mark;
+// theirs are nil without Optuna.
+func compare(o options, p problem, text string, other *peer) (ours, theirs [][]float64, err error) {
+	s, err := sampler.Parse(text)
+	if err != nil {
+		return nil, nil, err
 	}
-	return "worse"
-}
-
-func median(all [][]float64, mark int) float64 {
-	var v []float64
-	for _, s := range all {
-		v = append(v, s[mark])
+	for seed := o.first; seed < o.first+o.seeds; seed++ {
+		v, err := play(p, s, seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		ours = append(ours, v)
+		if other == nil {
+			continue
+		}
+		if v, err = other.play(p, kind(text), seed); err != nil {
+			return nil, nil, err
+		}
+		theirs = append(theirs, v)
 	}
-	slices.Sort(v)
-	if n := len(v); n%2 == 0 {
-		return (v[n/2-1] + v[n/2]) / 2
-	}
-	return v[len(v)/2]
+	return ours, theirs, nil
 }

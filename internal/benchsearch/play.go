@@ -12,7 +12,8 @@ import (
 // marks are the numbers of trials after which the result is noted.
 var marks = []int{100, 300}
 
-// play runs a study of a problem in memory and returns its score at each mark.
+// play runs a study of a problem in memory, with a sampler of ours, and returns
+// its score at each mark.
 func play(p problem, s sampler.Sampler, seed uint64) ([]float64, error) {
 	ctx := context.Background()
 	st := study.NewMemory(nil)
@@ -22,14 +23,21 @@ func play(p problem, s sampler.Sampler, seed uint64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	var scores []float64
-	var values [][]float64
-	for len(values) < marks[len(marks)-1] {
-		var v []float64
-		err := st.Update(ctx, func(tx *study.Tx) (err error) {
+	return scoresOf(p, func() (v []float64, err error) {
+		err = st.Update(ctx, func(tx *study.Tx) error {
 			v, err = trial(tx, id, p, s)
 			return err
 		})
+		return v, err
+	})
+}
+
+// scoresOf runs one trial after another and returns the score at each mark.
+func scoresOf(p problem, next func() ([]float64, error)) ([]float64, error) {
+	var scores []float64
+	var values [][]float64
+	for len(values) < marks[len(marks)-1] {
+		v, err := next()
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 // ask returns the value of a parameter of the trial at hand.
 type ask func(name string, dist study.Distribution) study.Value
 
-// problem is a function to be minimized. peer.py has the same ones.
+// problem is a function to be minimized.
 type problem struct {
 	name       string
 	optimum    float64 // with one objective
@@ -29,6 +29,8 @@ func problems() []problem {
 		numeric("rastrigin10", 0, ranges("x", 10, -5.12, 5.12), rastrigin),
 		{name: "conditional", objectives: 1, eval: conditional},
 		{name: "zdt1", objectives: 2, space: ranges("x", 30, 0, 1), eval: zdt1},
+		{name: "network", objectives: 1, eval: network},
+		{name: "kernel", objectives: 1, space: kernelSpace, eval: func(get ask) []float64 { return kernel(vector(get, kernelSpace)) }},
 	}
 }
 
