@@ -44,6 +44,7 @@ func (a *app) studyCmd() *cobra.Command {
 		a.studyEnqueueCmd(),
 		a.studyRetryCmd(),
 		a.studyRunCmd(),
+		a.studySessionCmd(),
 		a.studyWorkerCmd(),
 		a.studyShowCmd(),
 		a.studyTrialsCmd(),

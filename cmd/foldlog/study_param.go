@@ -16,7 +16,16 @@ func parseParam(st *study.Study, name, text string) (study.Value, error) {
 	if st.Config.Space == nil {
 		return parsePlain(text)
 	}
-	switch d := declared(st, name).(type) {
+	dist := declared(st, name)
+	if dist == nil {
+		return study.Value{}, fmt.Errorf("the study declares %s", paramNames(st))
+	}
+	return parseIn(dist, text)
+}
+
+// parseIn reads a value of a distribution.
+func parseIn(dist study.Distribution, text string) (study.Value, error) {
+	switch d := dist.(type) {
 	case study.FloatDist:
 		return parseFloat(d, text)
 	case study.IntDist:
@@ -25,8 +34,6 @@ func parseParam(st *study.Study, name, text string) (study.Value, error) {
 		return parseBool(text)
 	case *study.CatDist:
 		return parseChoice(d, text)
-	case nil:
-		return study.Value{}, fmt.Errorf("the study declares %s", paramNames(st))
 	}
 	return study.Value{}, errors.New("its distribution is of an unknown shape")
 }

@@ -127,13 +127,9 @@ func (a *app) shouldPrune(snap *study.Snapshot, st *study.Study, number uint64, 
 	if err != nil {
 		return err
 	}
-	p, err := pruner.Of(st)
+	v, err := viewPrune(snap, st, t)
 	if err != nil {
 		return err
-	}
-	v := pruneVerdict{Trial: number, Prune: p.Prune(pruner.NewHistory(snap, st), t), Pruner: storedText(st, pruner.Attribute, pruner.Default)}
-	if step, _, ok := t.LastReport(); ok {
-		v.Step = &step
 	}
 	if asJSON {
 		return cli.WriteJSON(a.Out(), v)
@@ -144,4 +140,16 @@ func (a *app) shouldPrune(snap *study.Snapshot, st *study.Study, number uint64, 
 	}
 	_, err = fmt.Fprintln(a.Out(), word)
 	return err
+}
+
+func viewPrune(snap *study.Snapshot, st *study.Study, t *study.Trial) (pruneVerdict, error) {
+	p, err := pruner.Of(st)
+	if err != nil {
+		return pruneVerdict{}, err
+	}
+	v := pruneVerdict{Trial: t.Number, Prune: p.Prune(pruner.NewHistory(snap, st), t), Pruner: storedText(st, pruner.Attribute, pruner.Default)}
+	if step, _, ok := t.LastReport(); ok {
+		v.Step = &step
+	}
+	return v, nil
 }

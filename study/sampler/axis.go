@@ -51,7 +51,7 @@ func newAxis(dist study.Distribution) axis {
 }
 
 func (a *axis) logarithmic(low, high float64) {
-	a.log, a.lowLog, a.widthLog = true, math.Log(low), math.Log(high)-math.Log(low)
+	a.log, a.lowLog, a.widthLog = true, logOf(low), logOf(high)-logOf(low)
 }
 
 func newAxes(space []study.SpaceParam) []axis {
@@ -118,7 +118,7 @@ func (a *axis) place(v study.Value) (u float64, ok bool) {
 		case a.cells == 1:
 			return 0.5, true
 		case d.Log:
-			return (math.Log(float64(i)) - a.lowLog) / a.widthLog, true
+			return part(logOf(float64(i))-a.lowLog, a.widthLog), true
 		}
 		return (float64((uint64(i)-uint64(d.Low))/uint64(max(d.Step, 1))) + 0.5) / a.cells, true
 	}
@@ -133,9 +133,28 @@ func (a *axis) placeFloat(d study.FloatDist, x float64) float64 {
 		k := math.Round(2 * (x/2/d.Step - d.Low/2/d.Step))
 		return (clamp(k, 0, a.cells-1) + 0.5) / a.cells
 	case d.Log:
-		return clamp((math.Log(x)-a.lowLog)/a.widthLog, 0, 1)
+		return part(logOf(x)-a.lowLog, a.widthLog)
 	}
-	return clamp((x/2-d.Low/2)/(d.High/2-d.Low/2), 0, 1)
+	return part(x/2-d.Low/2, d.High/2-d.Low/2)
+}
+
+// part is x in parts of the whole, from 0 to 1: the middle if the ends of the
+// range are too close for floats to tell.
+func part(x, whole float64) float64 {
+	if !(whole > 0) {
+		return 0.5
+	}
+	return clamp(x/whole, 0, 1)
+}
+
+// logOf is the natural logarithm. That of package math is wrong for the least
+// floats on some processors.
+func logOf(x float64) float64 {
+	if x >= 0x1p-1022 {
+		return math.Log(x)
+	}
+	fraction, exponent := math.Frexp(x)
+	return math.Log(fraction) + float64(exponent)*math.Ln2
 }
 
 // read writes the places of a trial's parameters into row. It is not ok if one

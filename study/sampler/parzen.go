@@ -38,11 +38,10 @@ type kernelAxis struct {
 	table []float64
 }
 
-// newParzen builds a density from the columns of the observations, the oldest
-// first. Widths says how wide the kernels of numbers are.
-func newParzen(axes []axis, columns [][]float64) *parzen {
+// newParzen builds a density from the columns of the observations, the kernels
+// weighted as given.
+func newParzen(axes []axis, columns [][]float64, weight []float64) *parzen {
 	n := len(columns[0])
-	weight := weights(n)
 	p := &parzen{axes: axes, n: n, weight: weight, dims: make([]kernelAxis, len(axes)), base: make([]float64, n+1)}
 	for k, w := range weight {
 		p.base[k] = math.Log(w)
@@ -56,16 +55,34 @@ func newParzen(axes []axis, columns [][]float64) *parzen {
 			norm := math.Log(1 + prior*float64(a.choices))
 			d.hit, d.miss = math.Log(1+prior)-norm, math.Log(prior)-norm
 		case a.numeric():
-			d.sigma = kernelWidths(a, d.mu)
+			d.sigma = kernelWidths(a, d.mu, len(axes))
 			p.prepare(a, d)
 		}
 	}
 	return p
 }
 
-// weights of n observations, the oldest first, and of the wide kernel. The
+// normalWeights scales the weights of n observations to n parts of n+1, and adds
+// the wide kernel's.
+func normalWeights(w []float64) []float64 {
+	n := len(w)
+	sum := 0.0
+	for _, x := range w {
+		sum += x
+	}
+	out := make([]float64, n+1)
+	for k, x := range w {
+		if out[k] = 1 / float64(n+1); sum > 0 {
+			out[k] = x / sum * float64(n) / float64(n+1)
+		}
+	}
+	out[n] = 1 / float64(n+1)
+	return out
+}
+
+// ageWeights of n observations, the oldest first, and of the wide kernel. The
 // last 25 count full, the others less the older they are.
-func weights(n int) []float64 {
+func ageWeights(n int) []float64 {
 	const full = 25
 	w := make([]float64, n+1)
 	sum := 0.0
@@ -240,37 +257,65 @@ func logSum(x []float64) float64 {
 	return top + math.Log(sum)
 }
 
-// clipWidth keeps widths from the narrowest that n observations support to the
-// whole range.
-func clipWidth(s float64, n int) float64 { return clamp(s, 1/float64(min(100, n+2)), 1) }
+const (
+	// narrowest is the narrowest kernel.
+	narrowest = 1.0 / 200
+	// spreadWidth is the width of kernels by the spread of what they stand for.
+	spreadWidth = 0.5
+)
 
-// kernelWidths says how wide the kernels of one numeric axis are: each reaches
-// to the farther of its neighbours, those at the ends to their only one. On a
-// small grid, where many stand at one place, the width goes by their number.
-func kernelWidths(a *axis, mu []float64) []float64 {
+// kernelWidths says how wide the kernels of one of dims axes are. By itself an
+// axis has kernels that reach to the farther of their neighbours. Together with
+// others all have one width, and so on a small grid, where many stand at one
+// place: there it goes by their number, so that the density of the few good ones
+// is wider than that of the many others, and their neighbours are tried.
+func kernelWidths(a *axis, mu []float64, dims int) []float64 {
 	n := len(mu)
 	if a.cells > 0 && a.cells <= tableCells {
-		s := clipWidth(0.2*math.Pow(float64(max(n, 1)), -0.2), n)
-		return slices.Repeat([]float64{s}, n)
+		width := clamp(0.2*math.Pow(float64(max(n, 1)), -0.2), 1/float64(min(100, n+2)), 1)
+		return slices.Repeat([]float64{width}, n)
 	}
-	order := make([]int, n)
+	if dims > 1 {
+		return slices.Repeat([]float64{commonWidth(mu, dims)}, n)
+	}
+	return neighbourWidths(mu)
+}
+
+// commonWidth is D. W. Scott's rule, on half of the spread of the observations;
+// the whole range counts as one of them. So kernels get narrow along the axes
+// where the observations agree.
+func commonWidth(mu []float64, dims int) float64 {
+	n := float64(len(mu))
+	mean, square := 0.0, 1.0/12
+	for _, x := range mu {
+		mean += x / n
+	}
+	for _, x := range mu {
+		square += (x - mean) * (x - mean)
+	}
+	spread := math.Sqrt(square / (n + 1))
+	return clamp(spreadWidth*spread*math.Pow(max(n, 1), -1/float64(dims+4)), narrowest, 1)
+}
+
+// neighbourWidths are the distances to the farther neighbour, the middle of the
+// range being one for all, but not less than what so many can support.
+func neighbourWidths(mu []float64) []float64 {
+	n := len(mu)
+	at := append(slices.Clone(mu), 0.5)
+	order := make([]int, n+1)
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(x, y int) int { return cmp.Or(cmp.Compare(mu[x], mu[y]), x-y) })
-	out := make([]float64, n)
+	slices.SortFunc(order, func(x, y int) int { return cmp.Or(cmp.Compare(at[x], at[y]), x-y) })
+	widths := make([]float64, n+1)
 	for r, k := range order {
-		var reach float64
 		if r > 0 {
-			reach = mu[k] - mu[order[r-1]]
+			widths[k] = at[k] - at[order[r-1]]
 		}
-		if r+1 < n {
-			reach = max(reach, mu[order[r+1]]-mu[k])
+		if r < n {
+			widths[k] = max(widths[k], at[order[r+1]]-at[k])
 		}
-		if n == 1 {
-			reach = max(mu[k], 1-mu[k])
-		}
-		out[k] = clipWidth(reach, n)
+		widths[k] = clamp(widths[k], max(narrowest, 1/float64(n+2)), 1)
 	}
-	return out
+	return widths[:n]
 }

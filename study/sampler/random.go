@@ -8,6 +8,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/foldlog/foldlog/study"
 )
@@ -84,15 +86,38 @@ func floatCells(d study.FloatDist) float64 {
 	return math.Floor(2*(d.High/2/d.Step-d.Low/2/d.Step)+1e-9) + 1
 }
 
-// stepped is point k of a grid of floats.
+// stepped is point k of a grid of floats: of the floats that close to it, the
+// one that people would write. 3 steps of 0.1 are 0.3, not 0.30000000000000004.
 func stepped(d study.FloatDist, k float64) float64 {
-	return clamp(d.Low+d.Step*min(k, floatCells(d)-1), d.Low, d.High)
+	x := d.Low + d.Step*min(k, floatCells(d)-1)
+	if digits := max(decimals(d.Low), decimals(d.Step)); digits <= maxDecimals {
+		if r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'f', digits, 64), 64); err == nil && math.Abs(r-x) <= 1e-9*d.Step {
+			x = r
+		}
+	}
+	return clamp(x, d.Low, d.High)
+}
+
+// maxDecimals is how many decimals a float has that somebody wrote.
+const maxDecimals = 17
+
+// decimals is how many decimals the shortest spelling of a float has.
+func decimals(x float64) int {
+	var buf [64]byte
+	text := strconv.AppendFloat(buf[:0], x, 'e', -1, 64)
+	mantissa, exponent, _ := strings.Cut(string(text), "e")
+	_, fraction, _ := strings.Cut(mantissa, ".")
+	e, err := strconv.Atoi(exponent)
+	if err != nil {
+		return maxDecimals + 1
+	}
+	return max(0, len(fraction)-e)
 }
 
 // floatAt is the float at u, from 0 to 1, of a range without a step.
 func floatAt(d study.FloatDist, u float64) float64 {
 	if d.Log {
-		return clamp(math.Exp(math.Log(d.Low)+u*(math.Log(d.High)-math.Log(d.Low))), d.Low, d.High)
+		return clamp(math.Exp(logOf(d.Low)+u*(logOf(d.High)-logOf(d.Low))), d.Low, d.High)
 	}
 	return clamp(2*(d.Low/2+u*(d.High/2-d.Low/2)), d.Low, d.High)
 }

@@ -83,46 +83,6 @@ func Suggest(s Sampler, h *History, space *study.Space, fixed []study.FixedParam
 	return params, nil
 }
 
-// SuggestOne returns the value of one parameter, for programs that find out
-// which parameters there are while a trial runs. Parameters that every finished
-// trial had, with the same distribution, are suggested together, in as many
-// calls as it takes; one that only some had is suggested from those. The error
-// is that of [Suggest].
-func SuggestOne(s Sampler, h *History, name string, dist study.Distribution) (study.Value, error) {
-	one := study.SpaceParam{Name: name, Dist: dist}
-	common := h.common()
-	for i, p := range common {
-		if p.Name != name || !sameDist(p.Dist, dist) {
-			continue
-		}
-		values, err := sample(s, h, common)
-		if err != nil {
-			return study.Value{}, err
-		}
-		return values[i], nil
-	}
-	alone := *h
-	alone.Seed ^= hashName(name) // parameters of one trial must not be drawn alike
-	values, err := sample(s, &alone, []study.SpaceParam{one})
-	if err != nil {
-		return study.Value{}, err
-	}
-	return values[0], nil
-}
-
-func sample(s Sampler, h *History, space []study.SpaceParam) ([]study.Value, error) {
-	for _, p := range space {
-		if err := checkDist(p.Dist); err != nil {
-			return nil, fmt.Errorf("parameter %q: %w", p.Name, err)
-		}
-	}
-	values, err := s.Sample(h, space)
-	if err == nil && len(values) != len(space) {
-		err = fmt.Errorf("%w: a sampler returned %d values for %d parameters", study.ErrInvalid, len(values), len(space))
-	}
-	return values, err
-}
-
 // common are the parameters that all completed and pruned trials have, with one
 // distribution, in the order of the first of these trials.
 func (h *History) common() []study.SpaceParam {

@@ -210,19 +210,23 @@ func TestModelsFindBetterPointsThanRandom(t *testing.T) {
 
 func TestChoicesAndStepsAreLearned(t *testing.T) {
 	for name, s := range map[string]Sampler{"tpe": TPE{}, "tpe univariate": TPE{Univariate: true}, "nsga2": NSGA2{}} {
-		l := newLab(t, 1, 3, mixed...)
-		l.minimize(s, 120, func(x []float64) []float64 {
-			loss := math.Abs(x[1]-6) + 3*math.Abs(x[4]-0.2) + math.Abs(math.Log10(x[0])+3)
-			if x[2] != 1 {
-				loss += 2
-			}
-			if x[3] != 1 {
-				loss++
-			}
-			return []float64{loss}
-		})
-		if got := l.best(); got > 1 {
-			t.Errorf("%s: best %v", name, got)
+		var bests []float64
+		for seed := range uint64(5) {
+			l := newLab(t, 1, seed, mixed...)
+			l.minimize(s, 120, func(x []float64) []float64 {
+				loss := math.Abs(x[1]-6) + 3*math.Abs(x[4]-0.2) + math.Abs(math.Log10(x[0])+3)
+				if x[2] != 1 {
+					loss += 2
+				}
+				if x[3] != 1 {
+					loss++
+				}
+				return []float64{loss}
+			})
+			bests = append(bests, l.best())
+		}
+		if slices.Sort(bests); bests[2] > 0.9 {
+			t.Errorf("%s: bests %v", name, bests)
 		}
 	}
 }

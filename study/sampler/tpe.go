@@ -37,8 +37,8 @@ type TPE struct {
 	Candidates int
 	// Univariate models every parameter by itself, which sees no interactions
 	// but does not mind how many parameters there are. Multivariate models the
-	// parameters that a trial gets together as one point. With neither a coin
-	// decides for each trial, which does well on both sorts of problem.
+	// parameters that a trial gets together as one point. With neither four
+	// trials of five do so, by chance, and one the other.
 	Univariate, Multivariate bool
 }
 
@@ -63,25 +63,53 @@ func (s TPE) Sample(h *History, space []study.SpaceParam) ([]study.Value, error)
 		return nil, nil
 	}
 	axes, rng := newAxes(space), h.rng(tpeStream)
-	together := rng.IntN(2) == 0
-	if (together || s.Multivariate) && !s.Univariate {
-		return valuesAt(axes, suggestPoint(rng, space, axes, good, bad, candidates)), nil
+	importance := h.importance(good)
+	suggest := func(from, to int) []float64 {
+		part, where := space[from:to], axes[from:to]
+		best, weight := columnsOf(good, importance, part, where)
+		rest, _ := columnsOf(bad, make([]float64, len(bad)), part, where)
+		low := newParzen(where, best, normalWeights(weight))
+		return suggestPoint(rng, low, newParzen(where, rest, ageWeights(len(rest[0]))), candidates)
 	}
-	row := make([]float64, len(axes))
+	together := rng.IntN(5) > 0
+	if (together || s.Multivariate) && !s.Univariate {
+		return valuesAt(axes, suggest(0, len(axes))), nil
+	}
+	row := make([]float64, 0, len(axes))
 	for i := range axes {
-		copy(row[i:], suggestPoint(rng, space[i:i+1], axes[i:i+1], good, bad, candidates))
+		row = append(row, suggest(i, i+1)...)
 	}
 	return valuesAt(axes, row), nil
 }
 
-// split divides the trials into good and others, each by number.
+// importance says how much the good trials count, the best first. With one
+// objective it falls with the logarithm of the rank, as in evolution strategies,
+// so that the search follows the best few. With several it is the hypervolume
+// that the front would lose without the trial.
+func (h *History) importance(good []*study.Trial) []float64 {
+	if len(h.Directions) > 1 {
+		losses := make([][]float64, 0, len(good))
+		for _, t := range good {
+			if t.State == study.Complete {
+				losses = append(losses, h.losses(t))
+			}
+		}
+		return append(contributions(losses), make([]float64, len(good)-len(losses))...)
+	}
+	out := make([]float64, len(good))
+	for k := range out {
+		out[k] = math.Log(float64(len(good)+1) / float64(k+1))
+	}
+	return out
+}
+
+// split divides the trials into good ones, the best first, and others, by
+// number.
 func (h *History) split() (good, bad []*study.Trial) {
 	ranked, rest := h.ranked()
 	n := min(int(math.Ceil(0.1*float64(len(ranked)))), maxGood)
 	good, bad = slices.Clone(ranked[:n]), append(ranked[n:], rest...)
-	byNumber := func(a, b *study.Trial) int { return cmp.Compare(a.Number, b.Number) }
-	slices.SortFunc(good, byNumber)
-	slices.SortFunc(bad, byNumber)
+	slices.SortFunc(bad, func(a, b *study.Trial) int { return cmp.Compare(a.Number, b.Number) })
 	return good, bad
 }
 
@@ -159,37 +187,37 @@ func (h *History) sortDone(done []*study.Trial) {
 
 // suggestPoint draws candidates where the good trials are and returns the one
 // that the others speak against least.
-func suggestPoint(rng *rand.Rand, space []study.SpaceParam, axes []axis, good, bad []*study.Trial, n int) []float64 {
-	low := newParzen(axes, columnsOf(good, space, axes))
-	high := newParzen(axes, columnsOf(bad, space, axes))
+func suggestPoint(rng *rand.Rand, low, high *parzen, n int) []float64 {
 	points := low.draw(rng, n)
 	score, against := low.logDensity(points, n), high.logDensity(points, n)
-	best := 0
+	top := 0
 	for c := range score {
-		if score[c] -= against[c]; score[c] > score[best] {
-			best = c
+		if score[c] -= against[c]; score[c] > score[top] {
+			top = c
 		}
 	}
-	row := make([]float64, len(axes))
+	row := make([]float64, len(points))
 	for i := range row {
-		row[i] = points[i][best]
+		row[i] = points[i][top]
 	}
 	return row
 }
 
-// columnsOf are the places of the trials that have all parameters.
-func columnsOf(ts []*study.Trial, space []study.SpaceParam, axes []axis) [][]float64 {
+// columnsOf are the places of the trials that have all parameters, and their
+// weights.
+func columnsOf(ts []*study.Trial, weights []float64, space []study.SpaceParam, axes []axis) (columns [][]float64, kept []float64) {
 	columns, row := make([][]float64, len(axes)), make([]float64, len(axes))
 	for i := range columns {
 		columns[i] = make([]float64, 0, len(ts))
 	}
-	for _, t := range ts {
+	for k, t := range ts {
 		if !read(t, space, axes, row) {
 			continue
 		}
+		kept = append(kept, weights[k])
 		for i, u := range row {
 			columns[i] = append(columns[i], u)
 		}
 	}
-	return columns
+	return columns, kept
 }

@@ -1,4 +1,5 @@
-"""Foldlog: the metrics stream of a training run, written from Python.
+"""Foldlog: the metrics stream of a training run, written from Python, and the
+trials of a study.
 
     import foldlog
 
@@ -14,21 +15,36 @@ than the standard library.
 from ._limits import LimitError, MetadataError, MetricNameError, SlugError
 from ._report import Report, TargetReport
 from ._targets import TargetError
+from ._session import AlreadyExists, BudgetSpent, InvalidRequest, NotFound, SessionEnded, StudyError, TrialLost
 from .run import Closed, Experiment, Interrupted, Run, open
+from .study import FinishedTrial, Study, Trial, TrialPruned, create_study, open_study
 
 __all__ = [
+    "AlreadyExists",
+    "BudgetSpent",
     "Closed",
     "Experiment",
+    "FinishedTrial",
     "Interrupted",
+    "InvalidRequest",
     "LimitError",
     "MetadataError",
     "MetricNameError",
+    "NotFound",
     "Report",
     "Run",
+    "SessionEnded",
     "SlugError",
+    "Study",
+    "StudyError",
     "TargetError",
     "TargetReport",
+    "Trial",
+    "TrialLost",
+    "TrialPruned",
+    "create_study",
     "open",
+    "open_study",
 ]
 
 __version__ = "0.1.0"

@@ -1,0 +1,527 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/sampler"
+	"github.com/foldlog/foldlog/study/space"
+)
+
+// sessionRequest is one line of the input of `foldlog study session`. Each
+// request has the fields that it needs.
+type sessionRequest struct {
+	ID json.RawMessage `json:"id"` // comes back with the answer
+	Do string          `json:"do"`
+
+	Name       string          `json:"name"` // of a study or a parameter
+	Directions []string        `json:"directions"`
+	Metrics    []string        `json:"metrics"`
+	Space      json.RawMessage `json:"space"`
+	Seed       *uint64         `json:"seed"`
+	Sampler    string          `json:"sampler"`
+	Pruner     string          `json:"pruner"`
+	Open       bool            `json:"open"` // use a study that is there
+
+	Trial  *uint64                    `json:"trial"`
+	Budget uint64                     `json:"budget"`
+	Dist   json.RawMessage            `json:"dist"`
+	Step   uint64                     `json:"step"`
+	Values []json.RawMessage          `json:"values"`
+	State  string                     `json:"state"`
+	Error  string                     `json:"error"`
+	Key    string                     `json:"key"`
+	Value  json.RawMessage            `json:"value"`
+	Params map[string]json.RawMessage `json:"params"`
+	States []string                   `json:"states"`
+}
+
+// do does one request and returns what is answered.
+func (s *session) do(ctx context.Context, r *sessionRequest) (any, error) {
+	switch {
+	case r.Do == "create" || r.Do == "open":
+		return s.open(ctx, r)
+	case s.st == nil:
+		return nil, cli.Usagef("request %q: the first one must be create or open", r.Do)
+	}
+	switch r.Do {
+	case "ask":
+		return s.ask(ctx, r)
+	case "enqueue":
+		return s.enqueue(ctx, r)
+	case "study", "trials", "best", "trial":
+		return s.look(ctx, r)
+	case "set_attr":
+		if r.Trial == nil {
+			return nil, s.setAttr(ctx, r, nil)
+		}
+	case "suggest", "report", "tell", "should_prune":
+	default:
+		return nil, cli.Usagef("unknown request %.40q", r.Do)
+	}
+	if r.Trial == nil {
+		return nil, cli.Usagef("request %q: it has no trial", r.Do)
+	}
+	t, ok := s.running[*r.Trial]
+	if !ok {
+		return nil, cli.Usagef("trial %d was not asked for in this session, or has been told", *r.Trial)
+	}
+	switch r.Do {
+	case "suggest":
+		return s.suggest(t, r)
+	case "report":
+		return nil, s.report(ctx, t, r)
+	case "tell":
+		return s.tell(ctx, t, r)
+	case "should_prune":
+		return s.shouldPrune(r)
+	}
+	return nil, s.setAttr(ctx, r, t)
+}
+
+// open opens the journal and finds or creates the study.
+func (s *session) open(ctx context.Context, r *sessionRequest) (any, error) {
+	if s.st != nil {
+		return nil, cli.Usagef("request %q: the session has a study", r.Do)
+	}
+	created := false
+	if r.Do == "create" {
+		config, err := r.config(s.path)
+		if err != nil {
+			return nil, err
+		}
+		search := searchOptions{r.Sampler, r.Pruner}
+		if err := search.check(config); err != nil {
+			return nil, err
+		}
+		if _, _, created, err = s.createStudy(ctx, s.path, config, search, r.Open); err != nil {
+			return nil, err
+		}
+		r.Name = config.Name
+	}
+	if err := mustExist(s.path); err != nil {
+		return nil, err
+	}
+	j, err := study.OpenJournal(ctx, s.path, s.writerOptions(nil))
+	if err != nil {
+		return nil, err
+	}
+	st, err := pickStudy(j.Snapshot(), s.path, r.Name)
+	if err != nil {
+		j.Close()
+		return nil, err
+	}
+	s.st, s.id = j, st.ID
+	return createdStudy{created, summarizeStudy(j.Snapshot(), st)}, nil
+}
+
+func (r *sessionRequest) config(path string) (study.Config, error) {
+	c := study.Config{Name: r.Name, Seed: r.Seed, MetricNames: r.Metrics, ResourceUnit: "Steps"}
+	if c.Name == "" {
+		c.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	for _, name := range r.Directions {
+		d, err := study.ParseDirection(name)
+		if err != nil {
+			return c, cli.Usagef("direction %q: minimize or maximize", name)
+		}
+		c.Directions = append(c.Directions, d)
+	}
+	for len(r.Directions) == 0 && len(c.Directions) < max(1, len(r.Metrics)) {
+		c.Directions = append(c.Directions, study.Minimize)
+	}
+	if n := len(r.Metrics); n > 0 && n != len(c.Directions) {
+		return c, cli.Usagef("%d metrics for %d directions", n, len(c.Directions))
+	}
+	if c.Seed == nil {
+		seed := rand.Uint64N(1 << 53)
+		c.Seed = &seed
+	}
+	if given(r.Space) {
+		var err error
+		if c.Space, err = space.Parse("space", r.Space); err != nil {
+			return c, cli.Usagef("%v", err)
+		}
+	}
+	return c, nil
+}
+
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// study is the study as it stands.
+func (s *session) study() (*study.Snapshot, *study.Study, error) {
+	snap := s.st.Snapshot()
+	st, err := snap.Study(s.id)
+	return snap, st, err
+}
+
+// ask claims the trial that has waited longest, or a new one. Its parameters
+// are suggested when nobody is kept from the journal, and written with the next
+// change.
+func (s *session) ask(ctx context.Context, r *sessionRequest) (any, error) {
+	var fence study.Fence
+	err := s.st.Update(ctx, func(tx *study.Tx) error {
+		t := firstWaiting(tx.Snapshot(), s.id, true)
+		if t == nil {
+			ref, err := tx.LifecycleReserve(s.id, nil, r.Budget)
+			if err != nil {
+				return err
+			}
+			if t, err = tx.Snapshot().Trial(ref.ID); err != nil {
+				return err
+			}
+		}
+		var err error
+		fence, err = tx.LifecycleClaim(t.ID, study.Claim{From: study.Waiting, Worker: tx.Worker(), HeartbeatMillis: tx.AtMillis()})
+		if err != nil {
+			return err
+		}
+		return tx.SetLease(fence, s.opts.lease)
+	})
+	if err != nil {
+		return nil, err
+	}
+	snap, st, err := s.study()
+	if err != nil {
+		return nil, err
+	}
+	t, err := snap.Trial(fence.Trial)
+	if err != nil {
+		return nil, err
+	}
+	own := &runningTrial{fence: fence}
+	s.running[t.Number] = own
+	if err := s.prepare(own, snap, st, t); err != nil {
+		return nil, err
+	}
+	v := viewTrial(snap, st, t)
+	v.Params = own.params
+	return askedTrial{st.Config.Name, v}, nil
+}
+
+// prepare suggests the declared parameters of a trial, and remembers which of
+// the others were given.
+func (s *session) prepare(own *runningTrial, snap *study.Snapshot, st *study.Study, t *study.Trial) error {
+	method, err := sampler.Of(st)
+	if err != nil {
+		return err
+	}
+	own.params, own.written = slices.Clone(t.Params), len(t.Params)
+	var declaredFixed []study.FixedParam
+	if t.Template != nil {
+		for _, f := range t.Template.Fixed {
+			if declared(st, f.Name) != nil {
+				declaredFixed = append(declaredFixed, f)
+			} else {
+				own.fixed = append(own.fixed, f)
+			}
+		}
+	}
+	for source := t; source != nil && own.texts == nil; source = parentOf(snap, source) {
+		if a, ok := st.Attr(textsKey(source.ID)); ok {
+			if err := json.Unmarshal([]byte(a.Value), &own.texts); err != nil {
+				return fmt.Errorf("attribute %s: %w", textsKey(source.ID), err)
+			}
+		}
+	}
+	h := sampler.NewHistory(snap, st, t.Number)
+	own.asker = sampler.NewAsker(method, h)
+	if st.Config.Space == nil || len(t.Params) > 0 {
+		return nil
+	}
+	params, err := sampler.Suggest(method, h, st.Config.Space, declaredFixed)
+	if err != nil {
+		return err
+	}
+	own.add(s, params...)
+	return nil
+}
+
+// add takes parameters that are still to be written.
+func (t *runningTrial) add(s *session, params ...study.Param) {
+	t.params = append(t.params, params...)
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// suggestedValue is what is answered to a suggestion.
+type suggestedValue struct {
+	Value json.RawMessage `json:"value"`
+	Index *uint64         `json:"index"` // which choice it is, null if it is none
+}
+
+func (s *session) suggest(t *runningTrial, r *sessionRequest) (any, error) {
+	dist, err := parseDist(r.Name, r.Dist)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(t.params, func(p study.Param) bool { return p.Name == r.Name })
+	if i >= 0 {
+		if !sameDist(t.params[i].Dist, dist) {
+			return nil, cli.Usagef("parameter %q of trial %d has been drawn from another distribution", r.Name, *r.Trial)
+		}
+		return viewValue(t.params[i])
+	}
+	v, ok := t.given(r.Name, dist)
+	if !ok {
+		if v, err = t.asker.Suggest(r.Name, dist); err != nil {
+			return nil, err
+		}
+	}
+	p := study.Param{Name: r.Name, Dist: dist, Value: v}
+	t.add(s, p)
+	return viewValue(p)
+}
+
+// parseDist reads one distribution, written as in a space.
+func parseDist(name string, raw json.RawMessage) (study.Distribution, error) {
+	if name == "" {
+		return nil, cli.Usagef("a parameter has no name")
+	}
+	text := append(serde.AppendString([]byte("{"), name), ':')
+	sp, err := space.Parse("", append(append(text, raw...), '}'))
+	var at *space.Error
+	if errors.As(err, &at) {
+		err = at.Err // the place is a line of our own
+	}
+	if err != nil {
+		return nil, cli.Usagef("%w", err)
+	}
+	if len(sp.Params) != 1 {
+		return nil, cli.Usagef("parameter %q has no distribution", name)
+	}
+	return sp.Params[0].Dist, nil
+}
+
+func sameDist(a, b study.Distribution) bool {
+	return sameSpace(&study.Space{Params: []study.SpaceParam{{Dist: a}}}, &study.Space{Params: []study.SpaceParam{{Dist: b}}})
+}
+
+// given is the value that a parameter was given in advance, if the distribution
+// has it.
+func (t *runningTrial) given(name string, dist study.Distribution) (study.Value, bool) {
+	for _, f := range t.fixed {
+		if f.Name != name {
+			continue
+		}
+		if f.Value.Kind() == study.ValueCat {
+			d, ok := dist.(*study.CatDist)
+			return f.Value, ok && f.Value.Cat() < uint64(len(d.Choices))
+		}
+		v, err := parseIn(dist, study.Param{Value: f.Value}.Text())
+		return v, err == nil
+	}
+	if raw, ok := t.texts[name]; ok {
+		v, err := parseIn(dist, plainText(raw))
+		return v, err == nil
+	}
+	return study.Value{}, false
+}
+
+// plainText is a JSON value as operands spell it: a string without its quotes.
+func plainText(raw json.RawMessage) string {
+	var text string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+func viewValue(p study.Param) (suggestedValue, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(study.AppendParams(nil, []study.Param{p}), &object); err != nil {
+		return suggestedValue{}, err
+	}
+	v := suggestedValue{Value: object[p.Name]}
+	if p.Value.Kind() == study.ValueCat {
+		index := p.Value.Cat()
+		v.Index = &index
+	}
+	return v, nil
+}
+
+// values are the results in a request: numbers, "NaN", "Infinity", "-Infinity".
+func (r *sessionRequest) values(st *study.Study) ([]float64, error) {
+	values := make([]float64, len(r.Values))
+	for i, raw := range r.Values {
+		v, err := strconv.ParseFloat(plainText(raw), 64)
+		if err != nil && !math.IsInf(v, 0) {
+			return nil, cli.Usagef("value %.40s is not a number", raw)
+		}
+		values[i] = v
+	}
+	return values, checkCount(st, values)
+}
+
+func (s *session) report(ctx context.Context, t *runningTrial, r *sessionRequest) error {
+	_, st, err := s.study()
+	if err != nil {
+		return err
+	}
+	values, err := r.values(st)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, t, func(tx *study.Tx) error {
+		return tx.LifecycleFenced(t.fence, &study.MutateReport{Step: r.Step, Values: values})
+	})
+}
+
+func (s *session) shouldPrune(r *sessionRequest) (any, error) {
+	snap, st, err := s.study()
+	if err != nil {
+		return nil, err
+	}
+	t, err := pickTrial(snap, st, *r.Trial)
+	if err != nil {
+		return nil, err
+	}
+	return viewPrune(snap, st, t)
+}
+
+func (s *session) tell(ctx context.Context, t *runningTrial, r *sessionRequest) (any, error) {
+	_, st, err := s.study()
+	if err != nil {
+		return nil, err
+	}
+	o := tellOptions{number: *r.Trial, reason: r.Error}
+	if o.state, err = study.ParseState(r.State); err != nil || !o.state.Terminal() {
+		return nil, cli.Usagef("state %q: complete, pruned or failed", r.State)
+	}
+	if o.state == study.Complete {
+		if o.values, err = r.values(st); err != nil {
+			return nil, err
+		}
+	}
+	err = s.change(ctx, t, func(tx *study.Tx) error {
+		return tx.LifecycleTerminal(t.fence, study.Outcome{State: o.state, Values: o.values, Error: o.reason}, s.policy())
+	})
+	if err != nil && !cli.Is(study.ErrFenced)(err) {
+		return nil, o.keep(err)
+	}
+	delete(s.running, *r.Trial)
+	if err != nil {
+		return nil, o.keep(err)
+	}
+	if err := s.deliverPending(ctx); err != nil {
+		return nil, fmt.Errorf("the result is recorded, but what follows it is not: %w", err)
+	}
+	return s.look(ctx, &sessionRequest{Do: "trial", Trial: r.Trial})
+}
+
+func (s *session) setAttr(ctx context.Context, r *sessionRequest, t *runningTrial) error {
+	if r.Key == "" || !given(r.Value) && string(r.Value) != "null" {
+		return cli.Usagef("request %q: key or value is missing", r.Do)
+	}
+	value, err := serde.AppendPortable([]byte{}, r.Value)
+	if err != nil {
+		return cli.Usagef("value: %v", err)
+	}
+	if t == nil {
+		return s.st.Update(ctx, func(tx *study.Tx) error { return tx.SetStudyUserAttr(s.id, r.Key, value) })
+	}
+	return s.change(ctx, t, func(tx *study.Tx) error {
+		return tx.LifecycleFenced(t.fence, &study.MutateUserAttr{Key: r.Key, Value: value})
+	})
+}
+
+// textsKey is the study attribute that keeps the given values of a trial which
+// are not numbers or truth values, where the study does not declare their
+// choices.
+func textsKey(id study.TrialID) string {
+	return study.SystemPrefix + "given:" + strconv.FormatUint(uint64(id), 10)
+}
+
+func (s *session) enqueue(ctx context.Context, r *sessionRequest) (any, error) {
+	_, st, err := s.study()
+	if err != nil {
+		return nil, err
+	}
+	tpl, texts := new(study.Template), map[string]json.RawMessage{}
+	for name, raw := range r.Params {
+		if c := raw[0]; st.Config.Space == nil && (c == '"' || c == '[' || c == '{' || c == 'n') {
+			texts[name] = raw
+			continue
+		}
+		v, err := parseParam(st, name, plainText(raw))
+		if err != nil {
+			return nil, cli.Usagef("parameter %q: %w", name, err)
+		}
+		tpl.Fixed = append(tpl.Fixed, study.FixedParam{Name: name, Value: v})
+	}
+	var id study.TrialID
+	var created bool
+	err = s.st.Update(ctx, func(tx *study.Tx) error {
+		if id, created, err = enqueueOnce(tx, s.id, tpl, enqueueOptions{key: r.Key}); err != nil || !created || len(texts) == 0 {
+			return err
+		}
+		value, err := json.Marshal(texts)
+		if err != nil {
+			return err
+		}
+		return tx.SetStudySystemAttr(s.id, textsKey(id), value)
+	})
+	if err != nil {
+		return nil, err
+	}
+	snap, st, err := s.study()
+	if err != nil {
+		return nil, err
+	}
+	t, err := snap.Trial(id)
+	if err != nil {
+		return nil, err
+	}
+	return enqueuedTrial{created, askedTrial{st.Config.Name, viewTrial(snap, st, t)}}, nil
+}
+
+// look answers what only reads, after what others have written.
+func (s *session) look(ctx context.Context, r *sessionRequest) (any, error) {
+	if err := s.st.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	snap, st, err := s.study()
+	if err != nil {
+		return nil, err
+	}
+	switch r.Do {
+	case "study":
+		return summarizeStudy(snap, st), nil
+	case "trial":
+		if r.Trial == nil {
+			return nil, cli.Usagef("request %q: it has no trial", r.Do)
+		}
+		t, err := pickTrial(snap, st, *r.Trial)
+		if err != nil {
+			return nil, err
+		}
+		return viewCurve(snap, st, t), nil
+	}
+	list := []curvedTrial{}
+	if r.Do == "best" {
+		best, err := snap.Best(s.id)
+		for _, t := range best {
+			list = append(list, viewCurve(snap, st, t))
+		}
+		return list, err
+	}
+	for t := range snap.Trials(s.id, study.TrialFilter{}) {
+		if len(r.States) == 0 || slices.Contains(r.States, stateName(t.State)) {
+			list = append(list, viewCurve(snap, st, t))
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,76 @@
+package sampler
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// exactObjectives is with how many objectives hypervolumes are computed: the
+// work grows with the power of their number.
+const exactObjectives = 3
+
+// contributions says for each of a few loss vectors how much hypervolume the
+// others leave to it: nothing if another one dominates it. The corner that
+// volumes are measured from is a little beyond the worst. With more than three
+// objectives, or losses that are not finite, all are alike.
+func contributions(losses [][]float64) []float64 {
+	out := make([]float64, len(losses))
+	corner := beyond(losses)
+	if corner == nil || len(corner) > exactObjectives {
+		for i := range out {
+			out[i] = 1
+		}
+		return out
+	}
+	whole := hypervolume(losses, corner)
+	for i := range losses {
+		rest := slices.Delete(slices.Clone(losses), i, i+1)
+		out[i] = max(0, whole-hypervolume(rest, corner))
+	}
+	return out
+}
+
+// beyond is the corner for some losses, nil if there is none.
+func beyond(losses [][]float64) []float64 {
+	if len(losses) == 0 {
+		return nil
+	}
+	corner := make([]float64, len(losses[0]))
+	for m := range corner {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, l := range losses {
+			low, high = min(low, l[m]), max(high, l[m])
+		}
+		corner[m] = high + 0.1*max(high-low, 1e-12*math.Abs(high))
+		if !(math.Abs(low) < 1e150 && math.Abs(corner[m]) < 1e150) {
+			return nil
+		}
+	}
+	return corner
+}
+
+// hypervolume is the volume that some points dominate up to a corner, by slices
+// along the last axis.
+func hypervolume(points [][]float64, corner []float64) float64 {
+	last := len(corner) - 1
+	if len(points) == 0 {
+		return 0
+	}
+	if last == 0 {
+		return corner[0] - slices.MinFunc(points, slices.Compare)[0]
+	}
+	sorted := slices.Clone(points)
+	slices.SortFunc(sorted, func(a, b []float64) int { return cmp.Compare(a[last], b[last]) })
+	sum := 0.0
+	for i, p := range sorted {
+		top := corner[last]
+		if i+1 < len(sorted) {
+			top = sorted[i+1][last]
+		}
+		if top > p[last] {
+			sum += (top - p[last]) * hypervolume(sorted[:i+1], corner[:last])
+		}
+	}
+	return sum
+}
