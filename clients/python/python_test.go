@@ -43,7 +43,13 @@ func must(t *testing.T, err error) {
 }
 
 func TestUnittests(t *testing.T) {
-	out, err := python(t, "-W", "error", "-m", "unittest").CombinedOutput()
+	binary := filepath.Join(t.TempDir(), "foldlog")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/foldlog").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := python(t, "-W", "error", "-m", "unittest")
+	cmd.Env = append(cmd.Env, "FOLDLOG_BINARY="+binary)
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -42,8 +42,13 @@ func document(t *testing.T, path string) string {
 }
 
 // TestDocumentsSayWhatHappens runs the console sessions of every document. The
-// commands of each share a directory of their own.
+// commands of each share a directory of their own, and have the Python client.
 func TestDocumentsSayWhatHappens(t *testing.T) {
+	client, err := filepath.Abs(filepath.Join(repository, "clients/python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "GORACE=atexit_sleep_ms=0", "PYTHONPATH="+client, "PYTHONDONTWRITEBYTECODE=1")
 	for _, path := range documents(t) {
 		commands := doctest.Parse(document(t, path))
 		if len(commands) == 0 {
@@ -52,7 +57,7 @@ func TestDocumentsSayWhatHappens(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			dir := t.TempDir()
 			for _, c := range commands {
-				if err := c.Run(dir, append(os.Environ(), "GORACE=atexit_sleep_ms=0")); err != nil {
+				if err := c.Run(dir, env); err != nil {
 					t.Fatalf("%s: %v", path, err)
 				}
 			}
@@ -209,6 +214,7 @@ var jsonStructs = map[string]any{
 	"Pending": pendingView{}, "Exported study": exportedStudy{}, "Run": runSummary{}, "Failed trials": failedTrials{}, "Condition": conditionView{}, "Trial": trialView{},
 	"Asked trial": askedTrial{}, "Enqueued trial": enqueuedTrial{}, "Curved trial": curvedTrial{}, "Report": reportView{},
 	"Shown trial": shownTrial{}, "Retried trial": retriedTrial{}, "Should-prune": pruneVerdict{},
+	"Session answer": sessionAnswer{}, "Session error": sessionError{}, "Suggested value": suggestedValue{},
 	"Metrics run": runView{}, "Segment": segmentView{}, "Change": changeView{}, "Checkpoint": checkpointView{}, "Failure": failureView{},
 	"Stats": statsView{}, "Curve": curveView{}, "Series": seriesView{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
 	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},

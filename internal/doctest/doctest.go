@@ -9,7 +9,8 @@
 //
 // In expected output "…" stands for any text within a line and a line "..." for
 // any lines. A comment "# exit 1" behind a command expects that status; every
-// other command must end with 0. A line "> " continues the command before it.
+// other command must end with 0. A line that begins with "> ", or is ">",
+// continues the command before it.
 // The sessions of a document share one directory, in order.
 package doctest
 
@@ -48,8 +49,8 @@ func Parse(text string) []Command {
 			inside = false
 		case inside && strings.HasPrefix(line, "$ "):
 			all = append(all, newCommand(i+1, line[2:]))
-		case inside && len(all) > first && strings.HasPrefix(line, "> ") && all[len(all)-1].Want == nil:
-			all[len(all)-1].Script += "\n" + line[2:]
+		case inside && len(all) > first && (line == ">" || strings.HasPrefix(line, "> ")) && all[len(all)-1].Want == nil:
+			all[len(all)-1].Script += "\n" + strings.TrimPrefix(line[1:], " ")
 		case inside && len(all) > first:
 			last := &all[len(all)-1]
 			last.Want = append(last.Want, line)
