@@ -223,15 +223,16 @@ func liveRows(r *fragmentReader, lo, hi int64) []int {
 }
 
 func absolute(lo, hi int64, rows []int) []int64 {
-	var out []int64
 	if rows == nil {
-		for i := lo; i < hi; i++ {
-			out = append(out, i)
+		out := make([]int64, hi-lo)
+		for i := range out {
+			out[i] = lo + int64(i)
 		}
 		return out
 	}
-	for _, r := range rows {
-		out = append(out, lo+int64(r))
+	out := make([]int64, len(rows))
+	for i, r := range rows {
+		out[i] = lo + int64(r)
 	}
 	return out
 }

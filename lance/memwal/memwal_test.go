@@ -211,10 +211,13 @@ func TestCallersShareGenerations(t *testing.T) {
 	}
 }
 
-// TestMain ends the S3 server.
+// TestMain ends the S3 server and removes the table of the benchmarks.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	s3test.Stop()
+	if benchDir != "" {
+		_ = os.RemoveAll(benchDir)
+	}
 	os.Exit(code)
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -27,6 +28,8 @@ type Table struct {
 
 	// pins is what collecting has seen of readers' pins.
 	pins pins.Watch
+	// cached is what generations keep in memory, in bytes.
+	cached atomic.Int64
 }
 
 // Open opens the table at the root of a store.
@@ -249,6 +252,9 @@ func (t *Table) generation(ctx context.Context, id ID, g generation) (*source, e
 	src = &source{d: d, dir: dir, shard: id, generation: g.number}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if first := t.gens[dir]; first != nil {
+		return first, nil
+	}
 	t.gens[dir] = src
 	return src, nil
 }
@@ -265,6 +271,7 @@ func (t *Table) forget(states []*state) {
 	defer t.mu.Unlock()
 	for dir := range t.gens {
 		if !named[dir] {
+			t.gens[dir].forgotten(t)
 			delete(t.gens, dir)
 		}
 	}

@@ -9,11 +9,8 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/foldlog/foldlog/lance"
-	"github.com/foldlog/foldlog/lance/internal/arrays"
-	"github.com/foldlog/foldlog/lance/internal/datafile"
 	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -27,6 +24,12 @@ type source struct {
 
 	once   sync.Once
 	filter bloom
+
+	// mu guards what is decoded of a generation, which never changes.
+	mu      sync.Mutex
+	keys    *keySet
+	values  map[string]valueSet
+	account account
 }
 
 // Place says which table of a view a row is in. The zero value is the base.
@@ -122,165 +125,6 @@ func (v *View) Generations() int { return len(v.gens) }
 type Batch struct {
 	arrow.RecordBatch
 	Place Place
-}
-
-// errStop ends a scan that has all it wants.
-var errStop = errors.New("stop")
-
-// scan is a union scan under way.
-type scan struct {
-	v     *View
-	opts  lance.ScanOptions
-	key   string
-	seen  map[string]bool
-	left  int64
-	based bool // rows of the base were yielded
-	yield func(Batch, error) bool
-}
-
-// Scan yields each key once: the newest row of the shards, and the base's rows whose
-// keys no shard has. Keys that are deleted are left out. The filter and the limit hold
-// after that. Rows of generations come first, then the base in its order. A generation
-// that was merged and removed meanwhile is read from a newer base. Memory is that of a
-// scan, plus the keys of the generations.
-func (v *View) Scan(ctx context.Context, opts lance.ScanOptions) iter.Seq2[Batch, error] {
-	return func(yield func(Batch, error) bool) {
-		s := &scan{v: v, opts: opts, key: v.key, seen: map[string]bool{}, left: opts.Limit, yield: yield}
-		err := s.run(ctx)
-		for try := 1; err != nil && gone(err) && !s.based && try < planTries; try++ {
-			if s.v, err = v.table.View(ctx); err == nil {
-				err = s.run(ctx)
-			}
-		}
-		if err != nil && !errors.Is(err, errStop) {
-			yield(Batch{}, err)
-		}
-	}
-}
-
-func (s *scan) run(ctx context.Context) error {
-	defer s.v.guard()()
-	schema, err := s.v.base.ScanSchema(s.opts)
-	if err != nil {
-		return err
-	}
-	for _, src := range s.v.gens {
-		if err := s.generation(ctx, src, schema); err != nil {
-			return err
-		}
-	}
-	return s.base(ctx, schema)
-}
-
-// generation yields the rows of a generation that nothing newer hides. A row that the
-// filter drops still hides older ones, so the keys are read apart from the rows.
-func (s *scan) generation(ctx context.Context, src *source, schema *arrow.Schema) error {
-	hidden := map[uint64]bool{}
-	var keys []string
-	opts := lance.ScanOptions{Columns: []string{s.key}, WithRowAddress: true}
-	tombstones := len(src.d.Schema().FieldIndices(Tombstone)) > 0
-	if tombstones {
-		opts.Columns = append(opts.Columns, Tombstone)
-	}
-	for rec, err := range src.d.Scan(ctx, opts) {
-		if err != nil {
-			return src.named(err)
-		}
-		view, ok := datafile.ViewBytes(rec.Column(0))
-		if !ok {
-			return fmt.Errorf("keys of type %s", rec.Column(0).DataType())
-		}
-		addrs := rec.Column(int(rec.NumCols()) - 1).(*array.Uint64).Uint64Values()
-		for i, a := range addrs {
-			k := string(view.At(i))
-			hidden[a] = s.seen[k] || tombstones && rec.Column(1).(*array.Boolean).Value(i)
-			keys = append(keys, k)
-		}
-	}
-	err := s.rows(ctx, src, schema, func(rec arrow.RecordBatch, addrs []uint64, i int) bool {
-		if !hidden[addrs[i]] {
-			s.seen[s.keyOf(rec, i)] = true // should the generation go before its end is read
-		}
-		return !hidden[addrs[i]]
-	})
-	if err != nil {
-		return err
-	}
-	for _, k := range keys {
-		s.seen[k] = true
-	}
-	return nil
-}
-
-// keyOf returns the key of a row of a batch that has the key's column.
-func (s *scan) keyOf(rec arrow.RecordBatch, i int) string {
-	view, _ := datafile.ViewBytes(rec.Column(rec.Schema().FieldIndices(s.key)[0]))
-	return string(view.At(i))
-}
-
-// base yields the rows of the base whose keys are in no generation.
-func (s *scan) base(ctx context.Context, schema *arrow.Schema) error {
-	return s.rows(ctx, &source{d: s.v.base}, schema, func(keys arrow.RecordBatch, _ []uint64, i int) bool {
-		s.based = true
-		return len(s.seen) == 0 || !s.seen[s.keyOf(keys, i)]
-	})
-}
-
-// rows yields the rows of one table that want holds for.
-func (s *scan) rows(ctx context.Context, src *source, schema *arrow.Schema, want func(rec arrow.RecordBatch, addrs []uint64, i int) bool) error {
-	opts := s.opts
-	opts.Columns = nil
-	for _, f := range schema.Fields() {
-		if f.Name != lance.RowAddressColumn {
-			opts.Columns = append(opts.Columns, f.Name)
-		}
-	}
-	if s.key != "" && !slices.Contains(opts.Columns, s.key) {
-		opts.Columns = append(opts.Columns, s.key)
-	}
-	opts.WithRowAddress = true
-	opts.Limit = 0
-	for rec, err := range src.d.Scan(ctx, opts) {
-		if err != nil {
-			return src.named(err)
-		}
-		addrs := rec.Column(int(rec.NumCols()) - 1).(*array.Uint64).Uint64Values()
-		keep := make([]int, 0, len(addrs))
-		for i := range addrs {
-			if want(rec, addrs, i) {
-				keep = append(keep, i)
-			}
-		}
-		if err := s.emit(src, rec, schema, keep); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *scan) emit(src *source, rec arrow.RecordBatch, schema *arrow.Schema, keep []int) error {
-	if s.opts.Limit > 0 && int64(len(keep)) > s.left {
-		keep = keep[:s.left]
-	}
-	if len(keep) == 0 {
-		return nil
-	}
-	cols := make([]arrow.Array, schema.NumFields())
-	for i, f := range schema.Fields() {
-		a, err := arrays.Pick(rec.Column(rec.Schema().FieldIndices(f.Name)[0]), keep)
-		if err != nil {
-			return err
-		}
-		cols[i] = a
-	}
-	b := Batch{array.NewRecordBatch(schema, cols, int64(len(keep))), Place{src.shard, src.generation}}
-	if !s.yield(b, nil) {
-		return errStop
-	}
-	if s.left -= int64(len(keep)); s.opts.Limit > 0 && s.left == 0 {
-		return errStop
-	}
-	return nil
 }
 
 // mayHave asks the bloom filter of a generation that we wrote ourselves; another's hash
