@@ -70,7 +70,7 @@ func (c *Curve) add(e *Event, segment, series int32) {
 
 // seriesOf finds or makes the series of a metadata in any spelling.
 func (c *Curve) seriesOf(m Metadata) int32 {
-	m = m.canonical()
+	m = m.Canonical()
 	i, ok := c.byMeta[m]
 	if !ok {
 		i = int32(len(c.Series))

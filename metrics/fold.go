@@ -25,10 +25,10 @@ func (s Status) MarshalText() ([]byte, error) {
 	return []byte(s.String()), nil
 }
 
-// Fold is a run as its events make it. Apply every event in stream order; the
-// zero value is the run before its first. It does nothing but compute, keeps
-// every point, and is for one goroutine at a time.
-type Fold struct {
+// Outline is a run without its points: what its events say about its identity,
+// its course and its marks. Apply every event in stream order; the zero value is
+// the run before its first. Its fields can be stored and set again.
+type Outline struct {
 	// Slug, Description and Metadata are the identity: the newest open's.
 	Slug        string
 	Description string
@@ -45,11 +45,19 @@ type Fold struct {
 	FirstTSMS, LastTSMS int64
 	// Events, and of them Metrics, count what was applied.
 	Events, Metrics int64
+	// FailedLast tells that the event applied last was a failure.
+	FailedLast bool
+}
 
-	curves     []*Curve
-	byName     map[string]*Curve
-	byRaw      map[seriesKey]seriesRef
-	failedLast bool // the event before this one was a failure
+// Fold is a run as its events make it: its outline and its curves. Apply every
+// event in stream order; the zero value is the run before its first. It does
+// nothing but compute, keeps every point, and is for one goroutine at a time.
+type Fold struct {
+	Outline
+
+	curves []*Curve
+	byName map[string]*Curve
+	byRaw  map[seriesKey]seriesRef
 }
 
 // Segment is what one process wrote: from its open to the next.
@@ -91,63 +99,71 @@ type seriesRef struct {
 
 // Apply takes the next event.
 func (f *Fold) Apply(e *Event) {
-	f.Events++
-	if f.Events == 1 {
-		f.FirstTSMS = e.TSMS
+	f.Outline.Apply(e)
+	if e.Kind != KindMetric {
+		return
 	}
-	f.LastTSMS = e.TSMS
-	if e.Kind == KindOpen {
-		f.open(e)
-	} else if len(f.Segments) == 0 {
-		f.Segments = append(f.Segments, Segment{FirstTSMS: e.TSMS})
-	}
-	seg := &f.Segments[len(f.Segments)-1]
-	seg.LastTSMS = e.TSMS
-	failedLast := f.failedLast
-	f.failedLast = false
-	switch e.Kind {
-	case KindMetric:
-		f.metric(seg, e)
-	case KindAnnotation:
-		f.annotation(seg, e)
-	case KindDone:
-		seg.Done, seg.Failed = true, failedLast
-		if f.Status = StatusDone; failedLast {
-			f.Status = StatusFailed
-		}
-		if f.Slug == "" {
-			f.Slug = e.Slug
-		}
-	}
-}
-
-func (f *Fold) open(e *Event) {
-	seg := Segment{Opened: true, FirstTSMS: e.TSMS}
-	if f.opened() {
-		seg.Changes = DiffMetadata(f.Metadata, e.Metadata)
-	}
-	f.Slug, f.Description, f.Metadata = e.Slug, e.Description, e.Metadata
-	f.Status = StatusRunning
-	f.Segments = append(f.Segments, seg)
-}
-
-func (f *Fold) opened() bool {
-	return len(f.Segments) > 1 || len(f.Segments) == 1 && f.Segments[0].Opened
-}
-
-func (f *Fold) metric(seg *Segment, e *Event) {
-	f.Metrics++
-	if seg.Metrics == 0 {
-		seg.FirstStep = e.Step
-	}
-	seg.LastStep = e.Step
-	seg.Metrics++
 	key := seriesKey{e.Name, e.Metadata}
 	ref, ok := f.byRaw[key]
 	if !ok {
 		ref = f.series(key)
 	}
 	ref.curve.add(e, int32(len(f.Segments)-1), ref.index)
+}
+
+// Apply takes the next event; of a metric only that it was there.
+func (o *Outline) Apply(e *Event) {
+	o.Events++
+	if o.Events == 1 {
+		o.FirstTSMS = e.TSMS
+	}
+	o.LastTSMS = e.TSMS
+	if e.Kind == KindOpen {
+		o.open(e)
+	} else if len(o.Segments) == 0 {
+		o.Segments = append(o.Segments, Segment{FirstTSMS: e.TSMS})
+	}
+	seg := &o.Segments[len(o.Segments)-1]
+	seg.LastTSMS = e.TSMS
+	failedLast := o.FailedLast
+	o.FailedLast = false
+	switch e.Kind {
+	case KindMetric:
+		o.metric(seg, e)
+	case KindAnnotation:
+		o.annotation(seg, e)
+	case KindDone:
+		seg.Done, seg.Failed = true, failedLast
+		if o.Status = StatusDone; failedLast {
+			o.Status = StatusFailed
+		}
+		if o.Slug == "" {
+			o.Slug = e.Slug
+		}
+	}
+}
+
+func (o *Outline) open(e *Event) {
+	seg := Segment{Opened: true, FirstTSMS: e.TSMS}
+	if o.opened() {
+		seg.Changes = DiffMetadata(o.Metadata, e.Metadata)
+	}
+	o.Slug, o.Description, o.Metadata = e.Slug, e.Description, e.Metadata
+	o.Status = StatusRunning
+	o.Segments = append(o.Segments, seg)
+}
+
+func (o *Outline) opened() bool {
+	return len(o.Segments) > 1 || len(o.Segments) == 1 && o.Segments[0].Opened
+}
+
+func (o *Outline) metric(seg *Segment, e *Event) {
+	o.Metrics++
+	if seg.Metrics == 0 {
+		seg.FirstStep = e.Step
+	}
+	seg.LastStep = e.Step
+	seg.Metrics++
 }
 
 // series finds or makes the series of a metric whose metadata has not been
@@ -167,32 +183,32 @@ func (f *Fold) series(key seriesKey) seriesRef {
 	return ref
 }
 
-func (f *Fold) annotation(seg *Segment, e *Event) {
-	m := Mark{ReadNote(e), e.Step, e.TSMS, len(f.Segments) - 1}
-	f.Marks = append(f.Marks, m)
+func (o *Outline) annotation(seg *Segment, e *Event) {
+	m := Mark{ReadNote(e), e.Step, e.TSMS, len(o.Segments) - 1}
+	o.Marks = append(o.Marks, m)
 	switch m.Class {
 	case NoteResumed:
 		seg.Resumed = m.Checkpoint
 	case NoteInterrupted:
 		seg.Interrupted = m.Signal
 	case NoteFailed:
-		f.failedLast = true
+		o.FailedLast = true
 	}
 }
 
 // Interrupted is the signal that stopped the newest segment, "" if none did.
-func (f *Fold) Interrupted() string {
-	if len(f.Segments) == 0 {
+func (o *Outline) Interrupted() string {
+	if len(o.Segments) == 0 {
 		return ""
 	}
-	return f.Segments[len(f.Segments)-1].Interrupted
+	return o.Segments[len(o.Segments)-1].Interrupted
 }
 
 // MarksOf lists the annotations of a class in stream order: the stages, the
 // checkpoints, the failures.
-func (f *Fold) MarksOf(class NoteClass) []Mark {
+func (o *Outline) MarksOf(class NoteClass) []Mark {
 	var marks []Mark
-	for _, m := range f.Marks {
+	for _, m := range o.Marks {
 		if m.Class == class {
 			marks = append(marks, m)
 		}
@@ -201,10 +217,10 @@ func (f *Fold) MarksOf(class NoteClass) []Mark {
 }
 
 // Stage is the stage that the newest stage change moved to, "" before any.
-func (f *Fold) Stage() string {
-	for i := len(f.Marks) - 1; i >= 0; i-- {
-		if f.Marks[i].Class == NoteStage {
-			return f.Marks[i].To
+func (o *Outline) Stage() string {
+	for i := len(o.Marks) - 1; i >= 0; i-- {
+		if o.Marks[i].Class == NoteStage {
+			return o.Marks[i].To
 		}
 	}
 	return ""

@@ -175,9 +175,9 @@ func (m Metadata) Merge(over Metadata) Metadata {
 	return Metadata(append(b, '}'))
 }
 
-// canonical is the same for two texts of the same object: keys in order, no
+// Canonical is the same for two texts of the same object: keys in order, no
 // white space. Text that has no such spelling stands for itself.
-func (m Metadata) canonical() Metadata {
+func (m Metadata) Canonical() Metadata {
 	if m == "" || m == "{}" {
 		return "{}"
 	}

@@ -22,6 +22,18 @@ func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(name, flag, perm)
 }
 
+// nonblock is the flag of an opening that does not wait.
+const nonblock = syscall.O_NONBLOCK
+
+func syncDirIn(root *os.Root, name string) error {
+	d, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	return errors.Join(err, d.Close())
+}
+
 // syncDir relies on os.File.Sync, which asks macOS for its full sync.
 func syncDir(name string) error {
 	d, err := os.Open(name)

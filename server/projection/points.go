@@ -1,0 +1,107 @@
+package projection
+
+// chunkPoints is how many points one summary stands for at most.
+const chunkPoints = 64
+
+// mixed is the series of a chunk or entry whose points have several.
+const mixed = -1
+
+// Point is one point of a curve.
+type Point struct {
+	Step, Time int64 // Time in milliseconds of the Unix epoch
+	Value      float64
+	// Segment and Series are indices into those of the stream.
+	Segment, Series int32
+}
+
+func (p *Point) finite() bool { return p.Value-p.Value == 0 }
+
+// columns are the points of one curve in one block.
+type columns struct {
+	steps, times []int64
+	values       []float64
+	series       []int32 // nil if all have the entry's series
+}
+
+func (c *columns) point(i int, segment, series int32) Point {
+	if c.series != nil {
+		series = c.series[i]
+	}
+	return Point{c.steps[i], c.times[i], c.values[i], segment, series}
+}
+
+// chunk sums up neighbouring points of one segment.
+type chunk struct {
+	start, n        int32 // index of the first point in its entry, and how many
+	segment, series int32 // series may be mixed
+	firstStep       int64
+	minStep         int64
+	maxStep         int64
+	minTime         int64
+	maxTime         int64
+	low, high, odd  extreme // where n is not negative
+}
+
+// extreme is one of the points that a sample keeps: the lowest or highest finite
+// value, or the first that is not finite.
+type extreme struct {
+	at         int32 // within the chunk, -1 if there is none
+	series     int32
+	step, time int64
+	value      float64
+}
+
+func (x *extreme) point(segment int32) Point {
+	return Point{x.step, x.time, x.value, segment, x.series}
+}
+
+// add takes the next point of a chunk. The chunk has been begun by begin.
+func (c *chunk) add(p *Point) {
+	x := extreme{c.n, p.Series, p.Step, p.Time, p.Value}
+	c.n++
+	if p.Series != c.series {
+		c.series = mixed
+	}
+	c.minStep, c.maxStep = min(c.minStep, p.Step), max(c.maxStep, p.Step)
+	c.minTime, c.maxTime = min(c.minTime, p.Time), max(c.maxTime, p.Time)
+	if !p.finite() {
+		if c.odd.at < 0 {
+			c.odd = x
+		}
+		return
+	}
+	if c.low.at < 0 || p.Value < c.low.value {
+		c.low = x
+	}
+	if c.high.at < 0 || p.Value > c.high.value {
+		c.high = x
+	}
+}
+
+// begin makes the chunk that starts with a point, without adding it.
+func begin(start int32, p *Point) chunk {
+	none := extreme{at: -1}
+	return chunk{start: start, segment: p.Segment, series: p.Series, firstStep: p.Step,
+		minStep: p.Step, maxStep: p.Step, minTime: p.Time, maxTime: p.Time, low: none, high: none, odd: none}
+}
+
+// growing is the points of one curve that have no block yet.
+type growing struct {
+	columns
+	chunks []chunk
+}
+
+func (g *growing) add(p *Point) {
+	n := int32(len(g.steps))
+	last := len(g.chunks) - 1
+	if last < 0 || g.chunks[last].n == chunkPoints || g.chunks[last].segment != p.Segment {
+		g.chunks = append(g.chunks, begin(n, p))
+		last++
+	}
+	g.chunks[last].add(p)
+	g.steps, g.times = append(g.steps, p.Step), append(g.times, p.Time)
+	g.values, g.series = append(g.values, p.Value), append(g.series, p.Series)
+}
+
+// pointBytes is about what a point in memory takes.
+const pointBytes = 8 + 8 + 8 + 4 + 2

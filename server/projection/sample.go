@@ -1,0 +1,338 @@
+package projection
+
+import (
+	"math"
+	"sort"
+
+	"github.com/foldlog/foldlog/metrics"
+)
+
+// selection answers a query over the parts of a curve. What a chunk's summary
+// cannot answer is read from the columns: chunks at the ends of a range, and those
+// whose points have several series of which not all are wanted.
+type selection struct {
+	query Query
+	want  []bool // by series of the run, nil for all
+	parts []*part
+	cuts  []cut // by segment of the run
+	units []unit
+	cache struct {
+		entry *entry
+		*columns
+	}
+}
+
+// cut is the step from which later segments have a segment's points anew.
+type cut struct {
+	step  int64
+	valid bool
+}
+
+func (c cut) covers(step int64) bool { return c.valid && step >= c.step }
+
+// unit is a whole chunk, or one point.
+type unit struct {
+	part  *part
+	entry *entry
+	chunk *chunk // nil for a point
+	point Point
+}
+
+func (u *unit) count() int64 {
+	if u.chunk != nil {
+		return int64(u.chunk.n)
+	}
+	return 1
+}
+
+func (s *selection) close() {
+	for _, p := range s.parts {
+		if p.file != nil {
+			p.file.Close()
+		}
+	}
+}
+
+func (s *selection) run(r *Reading) error {
+	if err := s.findCuts(); err != nil {
+		return err
+	}
+	if err := s.gather(); err != nil {
+		return err
+	}
+	for i := range s.units {
+		r.Total += s.units[i].count()
+	}
+	if err := s.sample(r); err != nil {
+		return err
+	}
+	r.Sampled = int64(len(r.Points)) < r.Total
+	r.Older = make([]bool, len(r.Points))
+	for i := range r.Points {
+		r.Older[i] = s.cutOf(r.Points[i].Segment).covers(r.Points[i].Step)
+	}
+	return nil
+}
+
+// each calls visit for every chunk in stream order.
+func (s *selection) each(visit func(p *part, e *entry, c *chunk) error) error {
+	for _, p := range s.parts {
+		for i := range p.entries {
+			e := &p.entries[i]
+			for j := range e.chunks {
+				if err := visit(p, e, &e.chunks[j]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// findCuts finds for every segment where a later one begins: at its first wanted
+// point, wherever its steps go afterwards.
+func (s *selection) findCuts() error {
+	var starts []cut
+	err := s.each(func(p *part, e *entry, c *chunk) error {
+		seg := int(p.segments + c.segment)
+		for len(starts) <= seg {
+			starts = append(starts, cut{})
+		}
+		if starts[seg].valid {
+			return nil
+		}
+		if s.all(p, c) {
+			starts[seg] = cut{c.firstStep, true}
+			return nil
+		}
+		if s.none(p, c) {
+			return nil
+		}
+		return s.points(p, e, c, func(pt Point) {
+			if !starts[seg].valid && s.want[pt.Series] {
+				starts[seg] = cut{pt.Step, true}
+			}
+		})
+	})
+	later := cut{step: math.MaxInt64}
+	for i := len(starts) - 1; i >= 0; i-- {
+		own := starts[i]
+		starts[i] = later
+		if own.valid && (!later.valid || own.step < later.step) {
+			later = own
+		}
+	}
+	s.cuts = starts
+	return err
+}
+
+func (s *selection) cutOf(segment int32) cut {
+	if int(segment) < len(s.cuts) && segment >= 0 {
+		return s.cuts[segment]
+	}
+	return cut{}
+}
+
+// all and none tell whether every point of a chunk has a wanted series, or none
+// has; of a mixed one under a filter neither is known.
+func (s *selection) all(p *part, c *chunk) bool {
+	return s.want == nil || c.series != mixed && s.want[p.series+c.series]
+}
+
+func (s *selection) none(p *part, c *chunk) bool {
+	return s.want != nil && c.series != mixed && !s.want[p.series+c.series]
+}
+
+func (s *selection) gather() error {
+	return s.each(func(p *part, e *entry, c *chunk) error {
+		inside, outside := s.within(p, c)
+		switch {
+		case outside || s.none(p, c):
+			return nil
+		case inside && s.all(p, c):
+			s.units = append(s.units, unit{part: p, entry: e, chunk: c})
+			return nil
+		}
+		return s.points(p, e, c, func(pt Point) {
+			if s.takes(&pt) {
+				s.units = append(s.units, unit{point: pt})
+			}
+		})
+	})
+}
+
+// within tells whether all points of a chunk are in the range, or none is.
+func (s *selection) within(p *part, c *chunk) (inside, outside bool) {
+	inside = true
+	if q := &s.query; q.Ranged {
+		low, high := c.minStep, c.maxStep
+		if q.Axis == metrics.ByTime {
+			low, high = c.minTime, c.maxTime
+		}
+		inside, outside = q.From <= low && high <= q.To, high < q.From || low > q.To
+	}
+	if s.query.NewestOnly {
+		cut := s.cutOf(p.segments + c.segment)
+		inside = inside && !cut.covers(c.maxStep)
+		outside = outside || cut.covers(c.minStep)
+	}
+	return inside, outside
+}
+
+func (s *selection) takes(pt *Point) bool {
+	q := &s.query
+	if q.Ranged {
+		x := pt.Step
+		if q.Axis == metrics.ByTime {
+			x = pt.Time
+		}
+		if x < q.From || x > q.To {
+			return false
+		}
+	}
+	if q.NewestOnly && s.cutOf(pt.Segment).covers(pt.Step) {
+		return false
+	}
+	return s.want == nil || s.want[pt.Series]
+}
+
+// points calls visit for every point of a chunk.
+func (s *selection) points(p *part, e *entry, c *chunk, visit func(Point)) error {
+	if s.cache.entry != e {
+		columns, err := p.columns(e)
+		if err != nil {
+			return err
+		}
+		s.cache.entry, s.cache.columns = e, columns
+	}
+	for i := c.start; i < c.start+c.n; i++ {
+		pt := s.cache.point(int(i), p.segments+c.segment, e.series)
+		pt.Series += p.series
+		visit(pt)
+	}
+	return nil
+}
+
+// spread replaces the chunks among units by their points.
+func (s *selection) spread(units []unit) ([]unit, error) {
+	out := make([]unit, 0, len(units))
+	for i := range units {
+		u := &units[i]
+		if u.chunk == nil {
+			out = append(out, *u)
+			continue
+		}
+		if err := s.points(u.part, u.entry, u.chunk, func(pt Point) { out = append(out, unit{point: pt}) }); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// sample keeps at most the wanted number of points: the ends, and three of each
+// bucket of neighbours in the stream. Buckets end between chunks where there are
+// enough of those.
+func (s *selection) sample(r *Reading) (err error) {
+	want := s.query.Points
+	if want > 0 {
+		want = max(want, metrics.MinPoints)
+	}
+	buckets := (want - 2) / 3
+	if want == 0 || r.Total <= int64(want) || len(s.units) < 2*buckets+2 {
+		if s.units, err = s.spread(s.units); err != nil {
+			return err
+		}
+	}
+	if want == 0 || r.Total <= int64(want) {
+		r.Points = make([]Point, len(s.units))
+		for i := range s.units {
+			r.Points[i] = s.units[i].point
+		}
+		return nil
+	}
+	if err := s.spreadEnds(); err != nil {
+		return err
+	}
+	last := len(s.units) - 1
+	r.Points = append(make([]Point, 0, want), s.units[0].point)
+	inner := s.units[1:last]
+	for b := range buckets {
+		lo, hi := b*len(inner)/buckets, (b+1)*len(inner)/buckets
+		r.Points = keep(r.Points, inner[lo:hi])
+	}
+	r.Points = append(r.Points, s.units[last].point)
+	return nil
+}
+
+// spreadEnds makes sure that the first and the last unit are points.
+func (s *selection) spreadEnds() error {
+	first, err := s.spread(s.units[:1])
+	if err != nil || len(s.units) == 1 {
+		s.units = first
+		return err
+	}
+	last, err := s.spread(s.units[len(s.units)-1:])
+	if err != nil {
+		return err
+	}
+	s.units = append(append(first, s.units[1:len(s.units)-1]...), last...)
+	return nil
+}
+
+// kept is a point with its place among those of a bucket.
+type kept struct {
+	at    int
+	point Point
+	ok    bool
+}
+
+// keep appends the minimum, the maximum and the first non-finite point of a
+// bucket, in stream order.
+func keep(out []Point, bucket []unit) []Point {
+	var low, high, odd kept
+	for i := range bucket {
+		u := &bucket[i]
+		if u.chunk == nil {
+			at := i * chunkPoints
+			if !u.point.finite() {
+				if !odd.ok {
+					odd = kept{at, u.point, true}
+				}
+				continue
+			}
+			if !low.ok || u.point.Value < low.point.Value {
+				low = kept{at, u.point, true}
+			}
+			if !high.ok || u.point.Value > high.point.Value {
+				high = kept{at, u.point, true}
+			}
+			continue
+		}
+		c := u.chunk
+		if !odd.ok && c.odd.at >= 0 {
+			odd = u.kept(i, &c.odd)
+		}
+		if c.low.at >= 0 && (!low.ok || c.low.value < low.point.Value) {
+			low = u.kept(i, &c.low)
+		}
+		if c.high.at >= 0 && (!high.ok || c.high.value > high.point.Value) {
+			high = u.kept(i, &c.high)
+		}
+	}
+	list := [...]kept{low, high, odd}
+	sort.Slice(list[:], func(i, j int) bool { return list[i].at < list[j].at })
+	before := -1
+	for _, k := range list {
+		if k.ok && k.at != before {
+			out = append(out, k.point)
+			before = k.at
+		}
+	}
+	return out
+}
+
+func (u *unit) kept(i int, x *extreme) kept {
+	pt := x.point(u.part.segments + u.chunk.segment)
+	pt.Series += u.part.series
+	return kept{i*chunkPoints + int(x.at), pt, true}
+}
