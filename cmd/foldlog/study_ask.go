@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/study"
-	"github.com/foldlog/foldlog/study/sampler"
+	"github.com/foldlog/foldlog/study/asktell"
 )
 
 // askOptions are the flags of study ask.
@@ -76,9 +75,9 @@ func (a *app) ask(ctx context.Context, j *study.Journal, st *study.Study, o askO
 	var id study.TrialID
 	err := j.Update(ctx, func(tx *study.Tx) (err error) {
 		if o.lease > 0 {
-			id, err = claimNext(tx, st.ID, o)
+			id, err = asktell.Claim(tx, st.ID, asktell.Claimed{Lease: o.lease, Budget: o.budget})
 		} else {
-			id, err = startNext(tx, st.ID)
+			id, err = asktell.Start(tx, st.ID)
 		}
 		return err
 	})
@@ -94,88 +93,6 @@ func (a *app) ask(ctx context.Context, j *study.Journal, st *study.Study, o askO
 	return a.printAsked(snap, st, t, o.asJSON)
 }
 
-// startNext starts the first raw trial that waits, or a new one.
-func startNext(tx *study.Tx, id study.StudyID) (study.TrialID, error) {
-	t := firstWaiting(tx.Snapshot(), id, false)
-	if t == nil {
-		ref, err := tx.CreateTrial(id, nil)
-		if err != nil {
-			return 0, err
-		}
-		if t, err = tx.Snapshot().Trial(ref.ID); err != nil {
-			return 0, err
-		}
-	}
-	params, err := suggest(tx, t)
-	if err != nil {
-		return 0, err
-	}
-	if err := tx.Transition(t.ID, study.Waiting, study.Running); err != nil {
-		return 0, err
-	}
-	if len(params) == 0 {
-		return t.ID, nil
-	}
-	return t.ID, tx.ParamsBatch(t.ID, params)
-}
-
-// claimNext claims the first reservation that waits, or a new one.
-func claimNext(tx *study.Tx, id study.StudyID, o askOptions) (study.TrialID, error) {
-	t := firstWaiting(tx.Snapshot(), id, true)
-	if t == nil {
-		ref, err := tx.LifecycleReserve(id, nil, o.budget)
-		if err != nil {
-			return 0, err
-		}
-		if t, err = tx.Snapshot().Trial(ref.ID); err != nil {
-			return 0, err
-		}
-	}
-	params, err := suggest(tx, t)
-	if err != nil {
-		return 0, err
-	}
-	fence, err := tx.LifecycleClaim(t.ID, study.Claim{
-		From: study.Waiting, Worker: tx.Worker(), HeartbeatMillis: tx.AtMillis(), Params: params,
-	})
-	if err != nil {
-		return 0, err
-	}
-	return t.ID, tx.SetLease(fence, o.lease)
-}
-
-// firstWaiting is the trial of one kind that has waited longest, nil if none
-// waits.
-func firstWaiting(snap *study.Snapshot, id study.StudyID, managed bool) *study.Trial {
-	for t := range snap.LiveTrials(id, study.Waiting) {
-		if t.Managed == managed {
-			return t
-		}
-	}
-	return nil
-}
-
-// suggest draws what a trial does not have yet.
-func suggest(tx *study.Tx, t *study.Trial) ([]study.Param, error) {
-	st, err := tx.Snapshot().Study(t.Study)
-	if err != nil || len(t.Params) > 0 {
-		return nil, err
-	}
-	s, err := sampler.Of(st)
-	if err != nil {
-		return nil, err
-	}
-	var fixed []study.FixedParam
-	if t.Template != nil {
-		fixed = t.Template.Fixed
-	}
-	params, err := sampler.Suggest(s, sampler.NewHistory(tx.Snapshot(), st, t.Number), st.Config.Space, fixed)
-	if err != nil {
-		return nil, fmt.Errorf("draw parameters of trial %d: %w", t.Number, err)
-	}
-	return params, nil
-}
-
 // graceMillis is the lease that the owner of a trial asked for, nil without.
 func graceMillis(t *study.Trial) *int64 {
 	millis := t.Lease().Milliseconds()
@@ -187,7 +104,7 @@ func graceMillis(t *study.Trial) *int64 {
 
 // noteLeft says that trials of the other kind wait.
 func (a *app) noteLeft(snap *study.Snapshot, t *study.Trial) {
-	if firstWaiting(snap, t.Study, !t.Managed) == nil {
+	if asktell.FirstWaiting(snap, t.Study, !t.Managed) == nil {
 		return
 	}
 	if t.Managed {

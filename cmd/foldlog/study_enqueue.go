@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 )
 
 // enqueueOptions are the flags of study enqueue.
@@ -18,11 +18,6 @@ type enqueueOptions struct {
 	key         string
 	raw, asJSON bool
 }
-
-// enqueueKeyPrefix begins the study attributes that remember the keys of
-// enqueued trials. The value is the id of the trial; it is written in one extent
-// with the trial, so that there is never one without the other.
-const enqueueKeyPrefix = study.SystemPrefix + "enqueue-key:"
 
 func (a *app) studyEnqueueCmd() *cobra.Command {
 	var o enqueueOptions
@@ -68,7 +63,7 @@ func (a *app) enqueue(ctx context.Context, j *study.Journal, st *study.Study, ar
 	var id study.TrialID
 	var created bool
 	err = j.Update(ctx, func(tx *study.Tx) error {
-		id, created, err = enqueueOnce(tx, st.ID, tpl, o)
+		id, created, err = asktell.Enqueue(tx, st.ID, tpl, o.key, o.raw)
 		return err
 	})
 	if err != nil {
@@ -87,34 +82,6 @@ func (a *app) enqueue(ctx context.Context, j *study.Journal, st *study.Study, ar
 	}
 	pairs := [][2]string{{"trial", strconv.FormatUint(t.Number, 10)}, {"id", strconv.FormatUint(uint64(t.ID), 10)}}
 	return cli.WriteFields(a.Out(), append(pairs, paramFields(fixedParams(st, t))...)...)
-}
-
-func enqueueOnce(tx *study.Tx, id study.StudyID, tpl *study.Template, o enqueueOptions) (study.TrialID, bool, error) {
-	st, err := tx.Snapshot().Study(id)
-	if err != nil {
-		return 0, false, err
-	}
-	key := enqueueKeyPrefix + o.key
-	if attr, used := st.Attr(key); used && o.key != "" {
-		trial, err := strconv.ParseUint(string(attr.Value), 10, 64)
-		if err != nil {
-			return 0, false, fmt.Errorf("attribute %q is not the id of a trial: %w", key, err)
-		}
-		return study.TrialID(trial), false, nil
-	}
-	ref, err := newWaiting(tx, id, tpl, o.raw)
-	if err == nil && o.key != "" {
-		err = tx.SetStudySystemAttr(id, key, strconv.AppendUint(nil, uint64(ref.ID), 10))
-	}
-	return ref.ID, true, err
-}
-
-// newWaiting creates a trial that waits.
-func newWaiting(tx *study.Tx, id study.StudyID, tpl *study.Template, raw bool) (study.TrialRef, error) {
-	if raw {
-		return tx.CreateTrial(id, tpl)
-	}
-	return tx.LifecycleReserve(id, tpl, 0)
 }
 
 // noteEnqueued says that a key had been used before, and for what.
@@ -141,7 +108,7 @@ func parseFixed(st *study.Study, args []string) (*study.Template, error) {
 		if slices.ContainsFunc(tpl.Fixed, func(f study.FixedParam) bool { return f.Name == name }) {
 			return nil, cli.Usagef("parameter %q is given twice", name)
 		}
-		v, err := parseParam(st, name, text)
+		v, err := asktell.ParseParam(st, name, text)
 		if err != nil {
 			return nil, cli.Usagef("parameter %q: %w", name, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 )
 
 // retryOptions are the operands and flags of study retry.
@@ -144,7 +145,7 @@ func (o *retryOptions) repeatIn(tx *study.Tx, st *study.Study) (created []study.
 			left = append(left, skipped{t.Number, "it was attempt " + strconv.FormatUint(t.Attempt, 10)})
 			continue
 		}
-		ref, err := newWaiting(tx, st.ID, study.Repeat(t), o.raw)
+		ref, err := asktell.NewWaiting(tx, st.ID, study.Repeat(t), o.raw)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 )
 
 // tellOptions are the operands and flags of study tell.
@@ -112,7 +113,7 @@ func (a *app) tell(ctx context.Context, j *study.Journal, st *study.Study, o *te
 		if t.Managed {
 			return o.end(tx, fence)
 		}
-		return o.endRaw(tx, t.ID)
+		return asktell.End(tx, t.ID, study.Outcome{State: o.state, Values: o.values, Error: o.reason})
 	})
 	if err != nil {
 		return ofTrial(st, t, o.keep(err))
@@ -149,26 +150,6 @@ func (o *tellOptions) text(st *study.Study) string {
 		return ": " + o.reason
 	}
 	return ""
-}
-
-// endRaw ends a raw trial in one extent.
-func (o *tellOptions) endRaw(tx *study.Tx, id study.TrialID) error {
-	t, err := tx.Snapshot().Trial(id)
-	if err != nil {
-		return err
-	}
-	switch {
-	case t.State.Terminal():
-		err = &study.StateError{Trial: id, State: t.State, What: "tell"}
-	case o.state == study.Complete:
-		err = tx.SetValues(id, o.values...)
-	case o.reason != "":
-		err = tx.SetError(id, o.reason)
-	}
-	if err != nil {
-		return err
-	}
-	return tx.Transition(id, t.State, o.state)
 }
 
 // end ends a managed trial.

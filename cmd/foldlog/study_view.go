@@ -10,6 +10,7 @@ import (
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 )
 
 // The structs here are the --json contract of the study commands, described in
@@ -52,23 +53,9 @@ func fixedParams(st *study.Study, t *study.Trial) paramValues {
 	}
 	ps := make(paramValues, len(t.Template.Fixed))
 	for i, f := range t.Template.Fixed {
-		ps[i] = study.Param{Name: f.Name, Value: f.Value, Dist: declared(st, f.Name)}
+		ps[i] = study.Param{Name: f.Name, Value: f.Value, Dist: asktell.Declared(st, f.Name)}
 	}
 	return ps
-}
-
-// declared is the distribution that the study declares for a parameter, nil
-// without.
-func declared(st *study.Study, name string) study.Distribution {
-	if st.Config.Space == nil {
-		return nil
-	}
-	for _, p := range st.Config.Space.Params {
-		if p.Name == name {
-			return p.Dist
-		}
-	}
-	return nil
 }
 
 // attrValues is an object of user attributes.
