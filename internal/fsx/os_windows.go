@@ -30,6 +30,11 @@ func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(h), name), nil
 }
 
+// nonblock is no flag here: there are no pipes in directories.
+const nonblock = 0
+
+func syncDirIn(*os.Root, string) error { return errors.ErrUnsupported }
+
 func syncDir(string) error { return errors.ErrUnsupported }
 
 func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }

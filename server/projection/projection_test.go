@@ -175,10 +175,18 @@ func (w *world) compare(want *metrics.Fold) {
 	}
 }
 
+func (w *world) read(run *Run, name string, q Query) (*Reading, error) {
+	list, _, err := w.store.Read(run, []string{"nothing", name}, q)
+	if err != nil {
+		return nil, err
+	}
+	return list[1], nil
+}
+
 func (w *world) compareCurve(run *Run, c *metrics.Curve, name string, q Query) {
 	w.t.Helper()
 	full := c.Read(metrics.Query{Where: q.Where, Ranged: q.Ranged, Axis: q.Axis, From: q.From, To: q.To, NewestOnly: q.NewestOnly})
-	got, err := w.store.Read(run, c.Name, q)
+	got, err := w.read(run, c.Name, q)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -187,7 +195,7 @@ func (w *world) compareCurve(run *Run, c *metrics.Curve, name string, q Query) {
 	}
 	for _, n := range []int{1, 20, 100, 5000} {
 		q.Points = n
-		sampled, err := w.store.Read(run, c.Name, q)
+		sampled, err := w.read(run, c.Name, q)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -251,14 +259,14 @@ func checkSample(t *testing.T, all, sample *Reading, most int) {
 }
 
 func TestAProjectionIsWhatTheFoldIs(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t)
 			g := &gen{Rand: rand.New(rand.NewPCG(seed, 1))}
 			var all []byte
 			const path = "runs/run/0123456789abcdef.jsonl"
-			for round := range 6 {
-				lines := g.lines(1+g.IntN(9000), round > 0)
+			for round := range 4 {
+				lines := g.lines(1+g.IntN(6000), round > 0)
 				cut := g.IntN(len(lines))
 				for _, piece := range [][]byte{lines[:cut], lines[cut:]} {
 					all = append(all, piece...)
@@ -392,7 +400,7 @@ func TestStreamsOfASlugAreOneRun(t *testing.T) {
 	if len(run.Streams) != 2 || run.Description != "second" || run.Status != metrics.StatusDone || run.Segments != 2 || run.Metrics != 4 {
 		t.Fatalf("%+v", run)
 	}
-	r, err := w.store.Read(run, "loss", Query{})
+	r, err := w.read(run, "loss", Query{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,27 +37,26 @@ type Reading struct {
 	Sampled bool
 }
 
-// Position is how far a stream has been read, in bytes: where following it goes
-// on.
+// Position is how far a stream had been read: where following it goes on.
 type Position struct {
-	Stream string // path
 	ID     string
-	Offset int64
+	Offset int64 // bytes of whole lines
 }
 
-// Read returns the points of one name of a run.
-func (s *Store) Read(run *Run, name string, q Query) (*Reading, error) {
-	r, err := s.read(run, name, q)
+// Read returns the points of several names of a run as of one moment, nil for a
+// name that it does not have, and what that moment was.
+func (s *Store) Read(run *Run, names []string, q Query) ([]*Reading, []Position, error) {
+	r, at, err := s.read(run, names, q)
 	if errors.Is(err, errCodec) || errors.Is(err, os.ErrNotExist) {
 		// The projection of a stream is damaged, or was made anew meanwhile.
 		if err = s.rebuild(run, errors.Is(err, errCodec)); err == nil {
-			r, err = s.read(run, name, q)
+			r, at, err = s.read(run, names, q)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read curve: %w", err)
+		return nil, nil, fmt.Errorf("read curves: %w", err)
 	}
-	return r, nil
+	return r, at, nil
 }
 
 func (s *Store) rebuild(run *Run, force bool) error {
@@ -87,29 +86,47 @@ func (s *Store) stream(path string) *stream {
 	return s.streams[path]
 }
 
-func (s *Store) read(run *Run, name string, q Query) (*Reading, error) {
-	r := &Reading{}
-	sel := selection{query: q}
-	defer sel.close()
+func (s *Store) read(run *Run, names []string, q Query) ([]*Reading, []Position, error) {
+	readings := make([]*Reading, len(names))
+	selections := make([]selection, len(names))
+	var positions []Position
 	segments := int32(0)
 	for _, d := range run.Streams {
 		st := s.stream(d.Path)
 		if st == nil {
 			continue
 		}
-		p, err := st.part(name)
+		parts, pos, began, err := st.parts(names)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if p != nil {
-			p.segments, p.series = segments, int32(len(r.Series))
-			r.Series = append(r.Series, p.metadata...)
-			sel.parts = append(sel.parts, p)
+		positions = append(positions, Position{d.ID, pos})
+		for i, p := range parts {
+			if p == nil {
+				continue
+			}
+			if readings[i] == nil {
+				readings[i] = &Reading{}
+			}
+			p.segments, p.series = segments, int32(len(readings[i].Series))
+			readings[i].Series = append(readings[i].Series, p.metadata...)
+			selections[i].parts = append(selections[i].parts, p)
 		}
-		segments += int32(d.Segments)
+		segments += int32(began)
 	}
-	sel.want = wanted(r.Series, q.Where)
-	return r, sel.run(r)
+	for i, r := range readings {
+		if r == nil {
+			continue
+		}
+		sel := &selections[i]
+		sel.query, sel.want = q, wanted(r.Series, q.Where)
+		err := sel.run(r)
+		sel.close()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return readings, positions, nil
 }
 
 func wanted(series []metrics.Metadata, where map[string]string) []bool {
@@ -133,25 +150,34 @@ type part struct {
 	file             *os.File
 }
 
-// part takes hold of a curve. It is nil if the stream has none of that name.
-func (s *stream) part(name string) (*part, error) {
+// parts takes hold of curves, nil for one that the stream does not have. It returns
+// how far the stream has been read, and how many segments there are.
+func (s *stream) parts(names []string) (parts []*part, pos int64, segments int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	parts = make([]*part, len(names))
 	if s.gone || s.digest == nil {
-		return nil, nil
+		return parts, 0, 0, nil
 	}
-	id, ok := s.store.names.find(name)
-	if !ok || s.digest.Curve(id) == nil {
-		return nil, nil
+	pos, segments = s.digest.Bytes, s.digest.Segments
+	for i, name := range names {
+		id, ok := s.store.names.find(name)
+		if !ok || s.digest.Curve(id) == nil {
+			continue
+		}
+		if err := s.wakeForReading(); err != nil {
+			return nil, 0, 0, err
+		}
+		if at, ok := s.state.byName[name]; ok {
+			parts[i] = s.part(at)
+		}
 	}
-	if err := s.wakeForReading(); err != nil {
-		return nil, err
-	}
+	return parts, pos, segments, nil
+}
+
+// part takes hold of one curve.
+func (s *stream) part(at int) *part {
 	st := s.state
-	at, ok := st.byName[name]
-	if !ok {
-		return nil, nil
-	}
 	p := &part{metadata: st.curves[at].series[:len(st.curves[at].series):len(st.curves[at].series)], path: s.pointsPath()}
 	if at < len(st.entries) {
 		p.entries = append(p.entries, st.entries[at]...)
@@ -164,7 +190,7 @@ func (s *stream) part(name string) (*part, error) {
 			values: g.values[:len(g.values):len(g.values)], series: g.series[:len(g.series):len(g.series)],
 		}})
 	}
-	return p, nil
+	return p
 }
 
 func (s *stream) wakeForReading() error {
@@ -242,4 +268,28 @@ func (s *stream) outline() (Outline, error) {
 	o.Segments = append([]metrics.Segment(nil), o.Segments...)
 	o.Marks = o.Marks[:len(o.Marks):len(o.Marks)]
 	return Outline{s.digest, o}, nil
+}
+
+// Events reads the events of a stream from an offset at the beginning of a line to
+// where the digest ends, but not much more than most bytes, and returns the offset
+// to go on from. Lines that are no events are passed over. It takes no lock: what
+// it reads is the file.
+func (s *Store) Events(d *Digest, from, most int64, handle func(*metrics.Event)) (next int64, err error) {
+	f, err := s.open(d.Path)
+	if err != nil {
+		return from, fmt.Errorf("read events: %w", err)
+	}
+	defer f.Close()
+	dec := s.decoders.Get().(*metrics.Decoder)
+	defer s.decoders.Put(dec)
+	var scanned int64
+	var e metrics.Event
+	next = from
+	err = eachLine(f, from, min(d.Bytes, from+max(most, metrics.MaxLine+1)), &scanned, func(text []byte, after int64) {
+		next = after
+		if text != nil && (decodeLine(dec, text, &e) == nil || glued(dec, text, &e)) {
+			handle(&e)
+		}
+	}, func() {})
+	return next, err
 }

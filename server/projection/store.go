@@ -26,6 +26,9 @@ type Options struct {
 	// Open opens the file of a stream, whose path is relative to the root with
 	// slashes.
 	Open func(path string) (*os.File, error)
+	// Slug names the run of a stream by its path and the slug that it says; ""
+	// is none. Nil believes the stream.
+	Slug func(path, says string) string
 	// Changed hears of every run that has something new; nil tells that it is
 	// gone. It must be quick and must not call the store. Nil is nobody.
 	Changed func(slug string, run *Run)
@@ -38,6 +41,7 @@ type Options struct {
 type Store struct {
 	dir      string
 	open     func(string) (*os.File, error)
+	slug     func(path, says string) string
 	changed  func(string, *Run)
 	log      *slog.Logger
 	names    names
@@ -61,6 +65,9 @@ func Open(opts Options) (*Store, error) {
 	s.decoders.New = func() any { return new(metrics.Decoder) }
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.slug = opts.Slug; s.slug == nil {
+		s.slug = func(_, says string) string { return says }
 	}
 	if s.changed == nil {
 		s.changed = func(string, *Run) {}

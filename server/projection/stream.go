@@ -90,7 +90,9 @@ func (s *stream) catchUp() (more bool, err error) {
 		return false, err
 	}
 	s.dirty, s.used = true, time.Now()
-	s.publish(s.state.digest(s.path, size, mtime))
+	d := s.state.digest(s.path, size, mtime)
+	d.Slug = s.store.slug(s.path, d.Slug)
+	s.publish(d)
 	return end < size, nil
 }
 
