@@ -53,6 +53,7 @@ func newRootCmd(env *cli.Env, kinds []logKind) *cobra.Command {
 		a.lsCmd(), a.inspectCmd(), a.verifyCmd(), a.catCmd(), a.tailCmd(), a.cpCmd())
 	addGroup(root, "kind", "Commands for one kind of log:",
 		a.studyCmd(), a.metricsCmd())
+	addGroup(root, "server", "A server for all of them:", a.serveCmd())
 	addGroup(root, "start", "To see it work:", a.demoCmd())
 	finish(root)
 	return root

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"syscall"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/study"
+)
+
+// Problem is an error as every answer spells it (RFC 9457).
+type Problem struct {
+	Type   string `json:"type" doc:"about:blank: the status says it all" example:"about:blank"`
+	Title  string `json:"title" doc:"the status in words"`
+	Status int    `json:"status"`
+	Detail string `json:"detail" doc:"what is wrong with this request"`
+	// Expected is of the stream protocol's conflicts.
+	Expected *int64 `json:"expected,omitempty" doc:"of a conflict in the stream protocol: the end of the stream at the server, in bytes"`
+	// Errors has each fault of a request that does not fit its schema.
+	Errors []ProblemPart `json:"errors,omitempty" doc:"each fault of a request that is not as described here"`
+}
+
+// ProblemPart is one fault of a request.
+type ProblemPart struct {
+	Location string `json:"location,omitempty" doc:"where, such as query.limit"`
+	Message  string `json:"message"`
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+var _ huma.StatusError = (*Problem)(nil)
+
+func problem(status int, detail string) *Problem {
+	return &Problem{Type: "about:blank", Title: statusText(status), Status: status, Detail: detail}
+}
+
+func statusText(status int) string {
+	if status == http.StatusInsufficientStorage {
+		return "Insufficient Storage"
+	}
+	return http.StatusText(status)
+}
+
+// init makes huma spell its own errors, those of validation, as ours. No other
+// package of a program that holds a server uses huma.
+func init() {
+	huma.NewError = func(status int, detail string, errs ...error) huma.StatusError {
+		p := problem(status, detail)
+		for _, err := range errs {
+			var d huma.ErrorDetailer
+			if errors.As(err, &d) {
+				e := d.ErrorDetail()
+				p.Errors = append(p.Errors, ProblemPart{e.Location, e.Message})
+			} else if err != nil {
+				p.Errors = append(p.Errors, ProblemPart{"", err.Error()})
+			}
+		}
+		return p
+	}
+}
+
+// refuse answers outside of huma.
+func refuse(w http.ResponseWriter, status int, detail string) {
+	b, err := json.Marshal(problem(status, detail))
+	if err != nil {
+		http.Error(w, statusText(status), status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	w.Write(b)
+}
+
+// statuses maps the errors of the packages below to answers. The first match
+// counts.
+var statuses = []struct {
+	err    error
+	status int
+}{
+	{projection.ErrNotFound, http.StatusNotFound},
+	{study.ErrNotFound, http.StatusNotFound},
+	{metrics.ErrSlug, http.StatusBadRequest},
+	{metrics.ErrRefused, http.StatusBadRequest},
+	{study.ErrFenced, http.StatusConflict},
+	{study.ErrConflict, http.StatusConflict},
+	{study.ErrBadState, http.StatusConflict},
+	{study.ErrManaged, http.StatusConflict},
+	{study.ErrBudget, http.StatusConflict},
+	{study.ErrExists, http.StatusConflict},
+	{study.ErrTooLarge, http.StatusRequestEntityTooLarge},
+	{study.ErrReserved, http.StatusUnprocessableEntity},
+	{study.ErrInvalid, http.StatusUnprocessableEntity},
+	{study.ErrClosed, http.StatusServiceUnavailable},
+	{syscall.ENOSPC, http.StatusInsufficientStorage},
+	{errQuota, http.StatusInsufficientStorage},
+	{syscall.EROFS, http.StatusForbidden},
+	{fs.ErrPermission, http.StatusForbidden},
+	{fs.ErrNotExist, http.StatusNotFound},
+}
+
+// answer makes a problem of an error. What is not expected is logged and told
+// without its words, which may name paths.
+func (s *Server) answer(err error) error {
+	var p *Problem
+	if err == nil || errors.As(err, &p) {
+		return err
+	}
+	for _, known := range statuses {
+		if errors.Is(err, known.err) {
+			return problem(known.status, s.withoutRoot(err.Error()))
+		}
+	}
+	s.log.Error("request failed", "err", err)
+	return problem(http.StatusInternalServerError, "the server's log has the reason")
+}

@@ -1,0 +1,422 @@
+package server
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"sync"
+	"syscall"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/foldlog/foldlog/internal/fsx"
+	"github.com/foldlog/foldlog/metrics"
+)
+
+// The stream protocol: a stream is the raw bytes of one file, the end of its last
+// whole line is the cursor. An answer follows the sync of what it acknowledges.
+
+type ingestInput struct {
+	Slug    string `path:"slug" maxLength:"600" doc:"the run, percent-encoded"`
+	Stream  string `path:"id" maxLength:"64" doc:"16 hex digits"`
+	Offset  string `query:"offset" required:"true" maxLength:"20" doc:"where the lines begin, in bytes"`
+	RawBody []byte `contentType:"application/x-ndjson" required:"false"`
+}
+
+type ingestOutput struct{ Body metrics.Ack }
+
+func (s *Server) registerIngest(api huma.API) {
+	op := operation(http.MethodPost, "/api/v1/runs/{slug}/streams/{id}", "append-stream", "Append lines to a stream", "runs")
+	op.Description = "The stream protocol: docs/http-api.md. No lines ask for the cursor."
+	op.MaxBodyBytes = s.limits.Body
+	op.BodyReadTimeout = s.limits.Read
+	op.SkipValidateBody = true
+	op.Errors = append(op.Errors, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusInsufficientStorage)
+	huma.Register(api, op, s.ingest)
+}
+
+func (s *Server) ingest(ctx context.Context, in *ingestInput) (*ingestOutput, error) {
+	if err := metrics.CheckSlug(in.Slug); err != nil {
+		return nil, s.answer(err)
+	}
+	if err := need(ctx, ScopeWrite, "runs/"+in.Slug); err != nil {
+		return nil, err
+	}
+	if err := metrics.CheckStreamID(in.Stream); err != nil {
+		return nil, s.answer(err)
+	}
+	offset, err := parseOffset(in.Offset)
+	if err == nil {
+		err = checkLines(in.Slug, in.RawBody)
+	}
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.sink.append(in.Slug, in.Stream, offset, in.RawBody)
+	if err != nil {
+		return nil, s.answer(err)
+	}
+	return &ingestOutput{metrics.Ack{Run: in.Slug, Stream: in.Stream, Offset: end, Page: s.page(ctx, "/runs/", in.Slug)}}, nil
+}
+
+func parseOffset(text string) (int64, error) {
+	var n int64
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' || n > 1<<58 {
+			return 0, problem(http.StatusBadRequest, "the offset is a number of bytes from 0")
+		}
+		n = 10*n + int64(c-'0')
+	}
+	if text == "" {
+		return 0, problem(http.StatusBadRequest, "the offset is missing")
+	}
+	return n, nil
+}
+
+// checkLines wants whole lines of a length that readers hold, and no open of
+// another run: a token for one run must not write into others.
+func checkLines(slug string, body []byte) error {
+	if len(body) == 0 {
+		return nil
+	}
+	if body[len(body)-1] != '\n' {
+		return problem(http.StatusBadRequest, "whole lines at an offset, please")
+	}
+	var dec metrics.Decoder
+	number := 0
+	for rest := body; len(rest) > 0; number++ {
+		i := bytes.IndexByte(rest, '\n')
+		if i > maxLine {
+			return problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("line %d is longer than %d bytes", number+1, maxLine))
+		}
+		line := rest[:i]
+		rest = rest[i+1:]
+		if !bytes.Contains(line, []byte("open")) {
+			continue
+		}
+		var e metrics.Event
+		if dec.Decode(line, &e) == nil && e.Kind == metrics.KindOpen && e.Slug != slug {
+			return problem(http.StatusUnprocessableEntity, fmt.Sprintf("line %d opens another run", number+1))
+		}
+	}
+	return nil
+}
+
+// conflict is the 409 of the protocol.
+func conflict(what string, expected int64) error {
+	p := problem(http.StatusConflict, what)
+	p.Expected = &expected
+	return p
+}
+
+// sink appends to the files of streams.
+type sink struct {
+	root  *os.Root
+	fs    fsx.FS
+	stats *stats
+	// wrote hears of every file that has grown.
+	wrote func(path string)
+
+	mu    sync.Mutex
+	files map[string]*sinkFile
+	order *list.List // of *sinkFile, the one used last in front
+}
+
+// mostSinkFiles is how many files are kept open.
+const mostSinkFiles = 512
+
+// sinkFile is one stream that is being written to. A file that somebody else has
+// changed is looked at anew.
+type sinkFile struct {
+	path string
+	at   *list.Element
+	refs int // requests that hold it, under sink.mu
+
+	mu      sync.Mutex
+	file    *os.File
+	info    fs.FileInfo
+	size    int64 // of the file
+	end     int64 // of its last whole line
+	broken  bool  // what is on the disk is not known
+	syncing sync.Mutex
+	synced  int64
+}
+
+func newSink(root *os.Root, stats *stats, wrote func(string)) *sink {
+	return &sink{root: root, fs: fsx.InRoot(root), stats: stats, wrote: wrote, files: map[string]*sinkFile{}, order: list.New()}
+}
+
+// append puts whole lines at an offset of a stream and returns its end. What is
+// there already is compared and passed over.
+func (s *sink) append(slug, id string, offset int64, lines []byte) (int64, error) {
+	name := path.Join(metrics.RunsDir, metrics.EncodeSlug(slug), id+metrics.Extension)
+	f := s.hold(name)
+	defer s.release(f)
+	f.mu.Lock()
+	end, err := s.write(f, offset, lines)
+	f.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	if err := s.sync(f, end); err != nil {
+		return 0, err
+	}
+	return end, nil
+}
+
+func (s *sink) hold(name string) *sinkFile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[name]
+	if f == nil {
+		f = &sinkFile{path: name}
+		f.at = s.order.PushFront(f)
+		s.files[name] = f
+		s.evict()
+	}
+	s.order.MoveToFront(f.at)
+	f.refs++
+	return f
+}
+
+// evict lets go of files that nobody holds.
+func (s *sink) evict() {
+	for at := s.order.Back(); at != nil && len(s.files) > mostSinkFiles; {
+		f := at.Value.(*sinkFile)
+		at = at.Prev()
+		if f.refs == 0 {
+			s.forget(f)
+		}
+	}
+}
+
+func (s *sink) forget(f *sinkFile) {
+	s.order.Remove(f.at)
+	delete(s.files, f.path)
+	if f.file != nil {
+		f.file.Close()
+		f.file = nil
+	}
+}
+
+func (s *sink) release(f *sinkFile) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.refs--; f.refs == 0 && (f.broken || f.file == nil) {
+		s.forget(f)
+	}
+}
+
+// close closes every file; all of them are synced.
+func (s *sink) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		s.forget(f)
+	}
+}
+
+func (s *sink) write(f *sinkFile, offset int64, lines []byte) (int64, error) {
+	if err := s.refresh(f, len(lines) > 0 && offset == 0); err != nil {
+		return 0, err
+	}
+	if offset > f.end {
+		return 0, conflict("a gap", f.end)
+	}
+	overlap := min(f.end-offset, int64(len(lines)))
+	same, err := f.holds(lines[:overlap], offset)
+	if err != nil {
+		return 0, err
+	}
+	if !same {
+		return 0, conflict("other bytes", f.end)
+	}
+	if rest := lines[overlap:]; len(rest) > 0 {
+		if err := s.extend(f, rest); err != nil {
+			return 0, err
+		}
+		s.stats.ingestBytes.Add(int64(len(rest)))
+		s.stats.ingestLines.Add(int64(bytes.Count(rest, []byte{'\n'})))
+		s.wrote(f.path)
+	}
+	return f.end, nil
+}
+
+// refresh opens the file, and looks whether it is what it was.
+func (s *sink) refresh(f *sinkFile, create bool) error {
+	info, err := s.root.Stat(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if f.file != nil {
+			f.file.Close()
+			f.file = nil
+		}
+		f.size, f.end, f.synced = 0, 0, 0
+		if !create {
+			return nil
+		}
+		return s.create(f)
+	case err != nil:
+		return fmt.Errorf("append to stream: %w", err)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("append to stream: %w", fs.ErrPermission)
+	case f.file != nil && !f.broken && os.SameFile(info, f.info) && info.Size() == f.size:
+		return nil
+	}
+	return s.reopen(f)
+}
+
+func (s *sink) reopen(f *sinkFile) error {
+	if f.file != nil {
+		f.file.Close()
+		f.file = nil
+	}
+	file, err := s.root.OpenFile(f.path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("append to stream: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil {
+		f.size = info.Size()
+		f.end, err = lastLineEnd(file, f.size)
+	}
+	if err != nil {
+		return fmt.Errorf("append to stream: %w", errors.Join(err, file.Close()))
+	}
+	// Whoever wrote this need not have synced it.
+	f.file, f.info, f.synced, f.broken = file, info, 0, false
+	return nil
+}
+
+// create makes the file, and its directory, durable names.
+func (s *sink) create(f *sinkFile) error {
+	dir := path.Dir(f.path)
+	fresh := false
+	if _, err := s.root.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		fresh = true
+		if err := s.root.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("append to stream: %w", err)
+		}
+	}
+	file, err := s.root.OpenFile(f.path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("append to stream: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil {
+		err = s.syncDirs(dir, fresh)
+	}
+	if err != nil {
+		return fmt.Errorf("append to stream: %w", errors.Join(err, file.Close()))
+	}
+	f.file, f.info, f.broken = file, info, false
+	return nil
+}
+
+func (s *sink) syncDirs(dir string, fresh bool) error {
+	dirs := []string{dir}
+	if fresh {
+		dirs = append(dirs, metrics.RunsDir, ".")
+	}
+	for _, d := range dirs {
+		if err := s.fs.SyncDir(inRoot(s.root, d)); err != nil && !fsx.IsUnsupported(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds tells whether the file has these bytes at an offset.
+func (f *sinkFile) holds(want []byte, off int64) (bool, error) {
+	buf := make([]byte, min(len(want), 256<<10))
+	for len(want) > 0 {
+		n := min(len(buf), len(want))
+		if _, err := f.file.ReadAt(buf[:n], off); err != nil {
+			return false, fmt.Errorf("compare stream: %w", err)
+		}
+		if !bytes.Equal(buf[:n], want[:n]) {
+			return false, nil
+		}
+		want, off = want[n:], off+int64(n)
+	}
+	return true, nil
+}
+
+// extend writes lines behind the last whole one. What is there of a line that was
+// never finished was never acknowledged: it is written over. If the disk takes
+// not all of it, nothing of it stays.
+func (s *sink) extend(f *sinkFile, lines []byte) error {
+	if f.size > f.end {
+		if err := f.file.Truncate(f.end); err != nil {
+			return fmt.Errorf("append to stream: %w", err)
+		}
+		f.size = f.end
+	}
+	if n, err := f.file.WriteAt(lines, f.end); err != nil || n < len(lines) {
+		if err == nil {
+			err = io.ErrShortWrite
+		}
+		f.broken = f.file.Truncate(f.end) != nil
+		return fmt.Errorf("append to stream: %w", err)
+	}
+	f.end += int64(len(lines))
+	f.size = f.end
+	return nil
+}
+
+// sync makes everything up to end durable. Requests that wait for the same file
+// share a sync. After a failed one nobody knows what the disk has: the file is
+// cut back to what was durable before, and clients send the rest again.
+func (s *sink) sync(f *sinkFile, end int64) error {
+	f.syncing.Lock()
+	defer f.syncing.Unlock()
+	if f.synced >= end {
+		return nil
+	}
+	f.mu.Lock()
+	file, upTo := f.file, f.end
+	f.mu.Unlock()
+	if file == nil {
+		return nil
+	}
+	s.stats.ingestSyncs.Add(1)
+	err := datasync(file)
+	if err == nil {
+		f.synced = upTo
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken = true
+	if f.file == file && f.synced > 0 {
+		err = errors.Join(err, file.Truncate(f.synced))
+	}
+	return fmt.Errorf("sync stream: %w", err)
+}
+
+// lastLineEnd is the offset behind the last newline.
+func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
+	buf := make([]byte, 64<<10)
+	for size > 0 {
+		from := max(0, size-int64(len(buf)))
+		n, err := r.ReadAt(buf[:size-from], from)
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
+			return from + int64(i) + 1, nil
+		}
+		size = from
+	}
+	return 0, nil
+}
+
+// isFull tells whether a write failed for want of space.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, errQuota) }

@@ -1,0 +1,284 @@
+package server
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/foldlog/foldlog/study"
+)
+
+var nan = math.NaN()
+
+type columnsInput struct {
+	ID    string   `path:"id" maxLength:"64"`
+	State []string `query:"state,explode" doc:"only these states"`
+	Where []string `query:"where,explode" maxItems:"20" doc:"as of list-trials"`
+}
+
+// TrialColumns is trials by column, each as long as numbers: what history, slices,
+// parallel coordinates and timelines are drawn from.
+type TrialColumns struct {
+	Seq     Count               `json:"seq" doc:"operations in the journal as of this answer"`
+	Numbers Integers            `json:"numbers"`
+	States  Text                `json:"states" doc:"one letter for each trial: w, r, s (paused), c, p (pruned), f"`
+	Values  []Numbers           `json:"values" doc:"one column for each objective; NaN where a trial has none"`
+	Params  map[string]RawArray `json:"params" doc:"one column for each parameter; null where a trial has none"`
+	Started Integers            `json:"started" doc:"milliseconds, 0 before"`
+	Ended   Integers            `json:"ended" doc:"milliseconds, 0 before"`
+	Workers []Count             `json:"workers" doc:"who claimed it last, 0 if nobody"`
+}
+
+// Text is a string that is built by pieces.
+type Text = string
+
+// RawArray is an array of JSON values as they were written.
+type RawArray []byte
+
+// MarshalJSON implements json.Marshaler.
+func (a RawArray) MarshalJSON() ([]byte, error) {
+	if len(a) == 0 {
+		return []byte("[]"), nil
+	}
+	return a, nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *RawArray) UnmarshalJSON(b []byte) error {
+	*a = append(RawArray(nil), b...)
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (RawArray) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{}, Description: "any JSON values"}
+}
+
+func (s *Server) studyColumns(ctx context.Context, in *columnsInput) (*struct{ Body TrialColumns }, error) {
+	_, snap, st, err := s.study(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := chooseTrials(snap, st, &trialListInput{State: in.State, Where: in.Where})
+	if err != nil {
+		return nil, err
+	}
+	n := len(list)
+	c := TrialColumns{Seq: Count(snap.Seq()), Numbers: make(Integers, n), Values: make([]Numbers, len(st.Config.Directions)),
+		Started: make(Integers, n), Ended: make(Integers, n), Workers: make([]Count, n), Params: paramColumns(list)}
+	for i := range c.Values {
+		c.Values[i] = make(Numbers, n)
+	}
+	states := make([]byte, n)
+	for i, it := range list {
+		t := it.trial
+		c.Numbers[i], states[i] = int64(t.Number), stateLetter(t.State)
+		c.Started[i], c.Ended[i] = int64(t.StartedMillis), int64(t.EndedMillis)
+		if t.Epoch > 0 {
+			c.Workers[i] = Count(t.Owner)
+		}
+		for k := range c.Values {
+			c.Values[k][i] = nan
+			if k < len(t.Values) {
+				c.Values[k][i] = t.Values[k]
+			}
+		}
+	}
+	c.States = string(states)
+	return &struct{ Body TrialColumns }{c}, nil
+}
+
+func stateLetter(s study.State) byte { return "wrscpf"[s] }
+
+func paramColumns(list []sortedTrial) map[string]RawArray {
+	columns := map[string]RawArray{}
+	for i, it := range list {
+		for _, p := range it.trial.Params {
+			col := fill(columns[p.Name], i)
+			columns[p.Name] = p.Value.AppendJSON(separate(col), p.Dist)
+		}
+		for name, col := range columns {
+			if _, ok := it.trial.Param(name); !ok {
+				columns[name] = append(separate(col), "null"...)
+			}
+		}
+	}
+	for name, col := range columns {
+		columns[name] = append(col, ']')
+	}
+	return columns
+}
+
+// fill begins a column with nulls for the trials before the first that has it.
+func fill(col RawArray, n int) RawArray {
+	if col != nil {
+		return col
+	}
+	col = RawArray{'['}
+	for range n {
+		col = append(separate(col), "null"...)
+	}
+	return col
+}
+
+func separate(col RawArray) RawArray {
+	if len(col) > 1 {
+		return append(col, ',')
+	}
+	return col
+}
+
+type studyCurvesInput struct {
+	ID        string   `path:"id" maxLength:"64"`
+	Number    []uint64 `query:"number,explode" maxItems:"1000" doc:"trials; left out: those with reports, the newest limit"`
+	Limit     int      `query:"limit" minimum:"0" maximum:"1000" doc:"trials at most, 100 if 0"`
+	Objective int      `query:"objective" minimum:"0"`
+	Points    int      `query:"points" minimum:"0" maximum:"100000" doc:"points per trial at most, 200 if 0"`
+}
+
+// TrialCurves are the intermediate values of trials.
+type TrialCurves struct {
+	Seq   Count      `json:"seq"`
+	Items []OneCurve `json:"items"`
+}
+
+// OneCurve is the current value at every step of one trial.
+type OneCurve struct {
+	Number  int      `json:"number"`
+	State   string   `json:"state"`
+	Steps   Integers `json:"steps"`
+	Values  Numbers  `json:"values"`
+	Total   int      `json:"total"`
+	Sampled bool     `json:"sampled" doc:"there are fewer points here: the ends, and of each stretch the minimum and the maximum"`
+}
+
+func (s *Server) studyCurves(ctx context.Context, in *studyCurvesInput) (*struct{ Body TrialCurves }, error) {
+	_, snap, st, err := s.study(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if in.Objective >= len(st.Config.Directions) {
+		return nil, problem(http.StatusBadRequest, "the study has no such objective")
+	}
+	var trials []*study.Trial
+	for _, n := range in.Number {
+		if t, err := snap.TrialByNumber(st.ID, n); err == nil {
+			trials = append(trials, t)
+		}
+	}
+	if len(in.Number) == 0 {
+		trials = newestReported(snap, st, pageSize(in.Limit))
+	}
+	points := in.Points
+	if points == 0 {
+		points = 200
+	}
+	out := TrialCurves{Seq: Count(snap.Seq()), Items: []OneCurve{}}
+	for _, t := range trials {
+		out.Items = append(out.Items, oneCurve(t, in.Objective, points))
+	}
+	return &struct{ Body TrialCurves }{out}, nil
+}
+
+func newestReported(snap *study.Snapshot, st *study.Study, limit int) []*study.Trial {
+	var list []*study.Trial
+	for n := st.NumTrials() - 1; n >= 0 && len(list) < limit; n-- {
+		if t, err := snap.TrialByNumber(st.ID, uint64(n)); err == nil && t.NumReports() > 0 {
+			list = append(list, t)
+		}
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func oneCurve(t *study.Trial, objective, most int) OneCurve {
+	points := t.Curve(objective)
+	c := OneCurve{Number: int(t.Number), State: strings.ToLower(t.State.String()), Steps: Integers{}, Values: Numbers{}, Total: len(points)}
+	for _, at := range spread(points, most) {
+		c.Steps, c.Values = append(c.Steps, int64(points[at].Step)), append(c.Values, points[at].Value)
+	}
+	c.Sampled = len(c.Steps) < len(points)
+	return c
+}
+
+// spread picks at most so many of the points: the ends, and of each stretch the
+// lowest and the highest.
+func spread(points []study.Point, most int) []int {
+	n := len(points)
+	var picked []int
+	if n <= max(most, 4) {
+		for i := range n {
+			picked = append(picked, i)
+		}
+		return picked
+	}
+	buckets := max((most-2)/2, 1)
+	picked = append(picked, 0)
+	for b := range buckets {
+		lo, hi := 1+b*(n-2)/buckets, 1+(b+1)*(n-2)/buckets
+		low, high := lo, lo
+		for i := lo; i < hi; i++ {
+			if points[i].Value < points[low].Value {
+				low = i
+			}
+			if points[i].Value > points[high].Value {
+				high = i
+			}
+		}
+		for _, i := range []int{min(low, high), max(low, high)} {
+			if i > picked[len(picked)-1] {
+				picked = append(picked, i)
+			}
+		}
+	}
+	return append(picked, n-1)
+}
+
+// OutboxPage is what is still to be done after trials ended.
+type OutboxPage struct {
+	Items []OutboxItem `json:"items" doc:"the first 1000"`
+	Total int          `json:"total"`
+}
+
+// OutboxItem is one entry.
+type OutboxItem struct {
+	Number  int            `json:"number" doc:"of the ended trial"`
+	Epoch   Count          `json:"epoch"`
+	Phase   string         `json:"phase" doc:"what comes next"`
+	Effects []OutboxEffect `json:"effects"`
+}
+
+// OutboxEffect is one thing to be carried out.
+type OutboxEffect struct {
+	Name string `json:"name"`
+	Done bool   `json:"done"`
+}
+
+func (s *Server) studyOutbox(ctx context.Context, in *studyInput) (*struct{ Body OutboxPage }, error) {
+	_, snap, st, err := s.study(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	page := OutboxPage{Items: []OutboxItem{}}
+	for t, e := range snap.Pending() {
+		if t.Study != st.ID {
+			continue
+		}
+		if page.Total++; len(page.Items) >= mostPage {
+			continue
+		}
+		item := OutboxItem{Number: int(t.Number), Epoch: Count(e.Key.Epoch), Phase: strings.ToLower(e.Phase.String()), Effects: []OutboxEffect{}}
+		for _, effect := range e.Effects {
+			item.Effects = append(item.Effects, OutboxEffect{effect.Name, effect.Done})
+		}
+		page.Items = append(page.Items, item)
+	}
+	return &struct{ Body OutboxPage }{page}, nil
+}
+
+func uitoa(n uint64) string { return strconv.FormatUint(n, 10) }

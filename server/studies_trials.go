@@ -1,0 +1,428 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/foldlog/foldlog/internal/algospec"
+	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
+	"github.com/foldlog/foldlog/study/pruner"
+	"github.com/foldlog/foldlog/study/sampler"
+)
+
+const (
+	samplerAttr, samplerDefault = sampler.Attribute, sampler.Default
+	prunerAttr, prunerDefault   = pruner.Attribute, pruner.Default
+)
+
+// storedText is the text of a study's sampler or pruner.
+func storedText(st *study.Study, key, absent string) string {
+	a, ok := st.Attr(key)
+	if !ok {
+		return absent
+	}
+	text, err := algospec.FromJSON(a.Value)
+	if err != nil {
+		return string(a.Value)
+	}
+	return text
+}
+
+// StudyDetail is one study.
+type StudyDetail struct {
+	StudyItem
+	Space []ParamSpace `json:"space" doc:"the declared parameters"`
+	Attrs Object       `json:"attrs" doc:"user attributes"`
+}
+
+// ParamSpace is one declared parameter.
+type ParamSpace struct {
+	Name    string  `json:"name"`
+	Type    string  `json:"type" enum:"float,int,categorical,bool,other"`
+	Low     *Number `json:"low" nullable:"true"`
+	High    *Number `json:"high" nullable:"true"`
+	Log     bool    `json:"log" doc:"drawn in the logarithm"`
+	Step    *Number `json:"step" nullable:"true" doc:"null without a grid"`
+	Choices []Any   `json:"choices" doc:"of a categorical parameter"`
+}
+
+func spaceOf(st *study.Study) []ParamSpace {
+	list := []ParamSpace{}
+	if st.Config.Space == nil {
+		return list
+	}
+	num := func(v float64) *Number { n := Number(v); return &n }
+	for _, p := range st.Config.Space.Params {
+		v := ParamSpace{Name: p.Name, Type: "other", Choices: []Any{}}
+		switch d := p.Dist.(type) {
+		case study.FloatDist:
+			v.Type, v.Log, v.Low, v.High = "float", d.Log, num(d.Low), num(d.High)
+			if d.Step != 0 {
+				v.Step = num(d.Step)
+			}
+		case study.IntDist:
+			v.Type, v.Log, v.Low, v.High = "int", d.Log, num(float64(d.Low)), num(float64(d.High))
+			if d.Step != 0 {
+				v.Step = num(float64(d.Step))
+			}
+		case study.BoolDist:
+			v.Type = "bool"
+		case *study.CatDist:
+			v.Type = "categorical"
+			for _, c := range d.Choices {
+				v.Choices = append(v.Choices, Any(c.Value.JSON))
+			}
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+type studyInput struct {
+	ID string `path:"id" maxLength:"64" doc:"of the study in this API"`
+}
+
+func (s *Server) getStudy(ctx context.Context, in *studyInput) (*struct{ Body StudyDetail }, error) {
+	log, snap, st, err := s.study(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body StudyDetail }{StudyDetail{log.itemOf(snap, st), spaceOf(st), attrsOf(st.Attrs())}}, nil
+}
+
+// attrsOf is the user attributes, without those that are Foldlog's own.
+func attrsOf(attrs iter.Seq2[string, study.Attr]) Object {
+	found := map[string]json.RawMessage{}
+	for key, attr := range attrs {
+		if !strings.HasPrefix(key, study.SystemPrefix) {
+			found[key] = attr.Value
+		}
+	}
+	b, err := json.Marshal(found)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// TrialItem is a trial in a list.
+type TrialItem struct {
+	Number      int     `json:"number" doc:"within the study, from 0"`
+	ID          Count   `json:"id" doc:"within the journal"`
+	State       string  `json:"state" enum:"waiting,running,paused,complete,pruned,failed"`
+	Values      Numbers `json:"values" doc:"final, one for each objective; empty without"`
+	Params      Object  `json:"params"`
+	Fixed       Object  `json:"fixed" doc:"given in advance"`
+	Managed     bool    `json:"managed" doc:"claimed by an owner, who must show worker and epoch"`
+	Worker      *Count  `json:"worker" nullable:"true" doc:"who claimed it last"`
+	Epoch       Count   `json:"epoch" doc:"how often it was claimed"`
+	LeaseMS     int64   `json:"lease_ms" doc:"how long its owner said it may be silent, 0 without"`
+	Attempt     int     `json:"attempt" doc:"from 1"`
+	MaxAttempts int     `json:"max_attempts" doc:"0 without a cap"`
+	RetryOf     *int    `json:"retry_of" nullable:"true" doc:"the trial that it repeats"`
+	CreatedMS   int64   `json:"created_ms"`
+	StartedMS   int64   `json:"started_ms" doc:"the last start, 0 before"`
+	EndedMS     int64   `json:"ended_ms" doc:"0 before"`
+	HeartbeatMS int64   `json:"heartbeat_ms" doc:"the last sign of life, 0 without"`
+	Error       string  `json:"error" doc:"why it failed; in lists cut to 300 characters"`
+	Reports     int     `json:"reports" doc:"intermediate values"`
+	LastStep    *Count  `json:"last_step" nullable:"true" doc:"of the last report"`
+	Attrs       int     `json:"attrs" doc:"how many attributes it has"`
+}
+
+func trialItem(snap *study.Snapshot, st *study.Study, t *study.Trial) TrialItem {
+	v := TrialItem{
+		Number: int(t.Number), ID: Count(t.ID), State: strings.ToLower(t.State.String()), Values: t.Values,
+		Params: study.AppendParams(nil, t.Params), Fixed: fixedOf(st, t), Managed: t.Managed, Epoch: Count(t.Epoch),
+		LeaseMS: t.Lease().Milliseconds(), Attempt: int(t.Attempt), MaxAttempts: int(t.MaxAttempts),
+		CreatedMS: int64(t.CreatedMillis), StartedMS: int64(t.StartedMillis), EndedMS: int64(t.EndedMillis), HeartbeatMS: int64(t.HeartbeatMillis),
+		Error: cutRunes(t.Error, 300), Reports: t.NumReports(), Attrs: t.NumAttrs(),
+	}
+	if t.Epoch > 0 {
+		worker := Count(t.Owner)
+		v.Worker = &worker
+	}
+	if id, ok := t.Parent(); ok {
+		if parent, err := snap.Trial(id); err == nil && parent.Study == t.Study {
+			n := int(parent.Number)
+			v.RetryOf = &n
+		}
+	}
+	if step, _, ok := t.LastReport(); ok {
+		last := Count(step)
+		v.LastStep = &last
+	}
+	return v
+}
+
+func cutRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i] + "…"
+		}
+		n--
+	}
+	return s
+}
+
+func fixedOf(st *study.Study, t *study.Trial) Object {
+	if t.Template == nil {
+		return nil
+	}
+	params := make([]study.Param, len(t.Template.Fixed))
+	for i, f := range t.Template.Fixed {
+		params[i] = study.Param{Name: f.Name, Value: f.Value, Dist: asktell.Declared(st, f.Name)}
+	}
+	return study.AppendParams(nil, params)
+}
+
+type trialListInput struct {
+	ID     string   `path:"id" maxLength:"64"`
+	State  []string `query:"state,explode" doc:"only these states"`
+	Where  []string `query:"where,explode" maxItems:"20" doc:"only trials for which all of these hold: KEY, a relation (= != < <= > >= ~) and a value. KEY is number, value, value:N, duration (ms), error, worker, param:NAME or attr:NAME."`
+	Sort   string   `query:"sort" maxLength:"600" doc:"number (the default), started, ended, or a KEY as in where; descending with a minus before it. Trials without it come last."`
+	From   int      `query:"from" minimum:"0" doc:"begin at this number, in the order of numbers"`
+	Limit  int      `query:"limit" minimum:"0" maximum:"1000" doc:"trials per page, 100 if 0"`
+	Cursor string   `query:"cursor" maxLength:"200"`
+}
+
+// TrialPage is a part of a study's trials.
+type TrialPage struct {
+	Items []TrialItem `json:"items"`
+	Next  string      `json:"next" doc:"the cursor of the next page, empty on the last"`
+	Total int         `json:"total" doc:"trials that match"`
+	Seq   Count       `json:"seq" doc:"operations in the journal as of this answer"`
+}
+
+// sortedTrial is a trial with what it is ordered by.
+type sortedTrial struct {
+	trial *study.Trial
+	key   sortKey
+}
+
+func (s *Server) listTrials(ctx context.Context, in *trialListInput) (*struct{ Body TrialPage }, error) {
+	_, snap, st, err := s.study(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	from, err := indexCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	list, err := chooseTrials(snap, st, in)
+	if err != nil {
+		return nil, err
+	}
+	page := TrialPage{Items: []TrialItem{}, Total: len(list), Seq: Count(snap.Seq())}
+	from = min(from, len(list))
+	for _, t := range list[from:min(len(list), from+pageSize(in.Limit))] {
+		page.Items = append(page.Items, trialItem(snap, st, t.trial))
+	}
+	if end := from + len(page.Items); end < len(list) {
+		page.Next = encodeCursor(itoa(end))
+	}
+	return &struct{ Body TrialPage }{page}, nil
+}
+
+func chooseTrials(snap *study.Snapshot, st *study.Study, in *trialListInput) ([]sortedTrial, error) {
+	filter := study.TrialFilter{From: uint64(in.From)}
+	for _, name := range in.State {
+		state, err := study.ParseState(name)
+		if err != nil {
+			return nil, problem(http.StatusBadRequest, "state "+strconv.Quote(name)+" is none")
+		}
+		filter.States = append(filter.States, state)
+	}
+	var keep []func(*study.Trial) bool
+	for _, where := range in.Where {
+		k, err := trialRelation(where)
+		if err != nil {
+			return nil, err
+		}
+		keep = append(keep, k)
+	}
+	order, down := strings.CutPrefix(in.Sort, "-")
+	key, err := trialKey(cmp.Or(order, "number"))
+	if err != nil {
+		return nil, err
+	}
+	var list []sortedTrial
+	for t := range snap.Trials(st.ID, filter) {
+		if !slices.ContainsFunc(keep, func(k func(*study.Trial) bool) bool { return !k(t) }) {
+			list = append(list, sortedTrial{t, key(t)})
+		}
+	}
+	if order != "" && (order != "number" || down) {
+		slices.SortStableFunc(list, func(a, b sortedTrial) int { return a.key.compare(b.key, down) })
+	}
+	return list, nil
+}
+
+// trialKey is what trials are ordered by and compared with.
+func trialKey(key string) (func(*study.Trial) sortKey, error) {
+	number := func(v func(*study.Trial) uint64) func(*study.Trial) sortKey {
+		return func(t *study.Trial) sortKey {
+			if n := v(t); n > 0 || key == "number" {
+				return sortKey{number: float64(n)}
+			}
+			return sortKey{kind: 2}
+		}
+	}
+	switch key {
+	case "number":
+		return number(func(t *study.Trial) uint64 { return t.Number }), nil
+	case "started":
+		return number(func(t *study.Trial) uint64 { return t.StartedMillis }), nil
+	case "ended":
+		return number(func(t *study.Trial) uint64 { return t.EndedMillis }), nil
+	case "worker":
+		return number(func(t *study.Trial) uint64 { return t.Owner }), nil
+	case "duration":
+		return number(func(t *study.Trial) uint64 {
+			if t.EndedMillis > t.StartedMillis && t.StartedMillis > 0 {
+				return t.EndedMillis - t.StartedMillis
+			}
+			return 0
+		}), nil
+	case "error":
+		return func(t *study.Trial) sortKey { return textKey(t.Error) }, nil
+	}
+	kind, name, _ := strings.Cut(key, ":")
+	switch kind {
+	case "value":
+		at, err := strconv.ParseUint(cmp.Or(name, "0"), 10, 16)
+		if err == nil {
+			return func(t *study.Trial) sortKey {
+				if int(at) < len(t.Values) {
+					return sortKey{number: t.Values[at]}
+				}
+				return sortKey{kind: 2}
+			}, nil
+		}
+	case "param":
+		return func(t *study.Trial) sortKey {
+			if p, ok := t.Param(name); ok {
+				return valueKey(p.Text())
+			}
+			return sortKey{kind: 2}
+		}, nil
+	case "attr":
+		return func(t *study.Trial) sortKey {
+			if a, ok := t.Attr(name); ok {
+				return valueKey(serde.Text(a.Value))
+			}
+			return sortKey{kind: 2}
+		}, nil
+	}
+	return nil, problem(http.StatusBadRequest, "a trial has no "+strconv.Quote(key))
+}
+
+func trialRelation(where string) (func(*study.Trial) bool, error) {
+	name, op, value, err := splitRelation(where)
+	if err != nil {
+		return nil, err
+	}
+	key, err := trialKey(name)
+	if err != nil {
+		return nil, err
+	}
+	if op == "" {
+		return func(t *study.Trial) bool { return key(t).kind != 2 }, nil
+	}
+	want := valueKey(value)
+	return func(t *study.Trial) bool { return holds(key(t), op, want, value) }, nil
+}
+
+type trialInput struct {
+	ID     string `path:"id" maxLength:"64"`
+	Number uint64 `path:"number"`
+}
+
+// TrialDetail is one trial.
+type TrialDetail struct {
+	TrialItem
+	FullError string     `json:"full_error"`
+	UserAttrs Object     `json:"user_attrs"`
+	Curve     TrialCurve `json:"curve" doc:"every report in the order written; a step may come again, the last one counts"`
+	Lineage   []int      `json:"lineage" doc:"the trials that it repeats, newest first"`
+}
+
+// TrialCurve is reports by column.
+type TrialCurve struct {
+	Steps  Integers  `json:"steps"`
+	Values []Numbers `json:"values" doc:"one column for each objective"`
+}
+
+// trial finds a trial or answers 404.
+func (s *Server) trial(ctx context.Context, id string, number uint64) (*journalLog, *study.Snapshot, *study.Study, *study.Trial, error) {
+	log, snap, st, err := s.study(ctx, id)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	t, err := snap.TrialByNumber(st.ID, number)
+	if err != nil {
+		return nil, nil, nil, nil, problem(http.StatusNotFound, fmt.Sprintf("study %q has no trial %d", st.Config.Name, number))
+	}
+	return log, snap, st, t, nil
+}
+
+func (s *Server) getTrial(ctx context.Context, in *trialInput) (*struct{ Body TrialDetail }, error) {
+	_, snap, st, t, err := s.trial(ctx, in.ID, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	d := TrialDetail{TrialItem: trialItem(snap, st, t), FullError: t.Error, UserAttrs: attrsOf(t.Attrs()), Lineage: []int{}}
+	d.Curve.Steps, d.Curve.Values = Integers{}, make([]Numbers, len(st.Config.Directions))
+	for i := range d.Curve.Values {
+		d.Curve.Values[i] = Numbers{}
+	}
+	for step, values := range t.Reports() {
+		d.Curve.Steps = append(d.Curve.Steps, int64(step))
+		for i := range d.Curve.Values {
+			v := nan
+			if i < len(values) {
+				v = values[i]
+			}
+			d.Curve.Values[i] = append(d.Curve.Values[i], v)
+		}
+	}
+	if line, err := snap.Lineage(t.ID); err == nil {
+		for _, p := range line[1:] {
+			d.Lineage = append(d.Lineage, int(p.Number))
+		}
+	}
+	return &struct{ Body TrialDetail }{d}, nil
+}
+
+// PruneVerdict tells whether a trial is worth going on with.
+type PruneVerdict struct {
+	Prune  bool   `json:"prune"`
+	Pruner string `json:"pruner" doc:"the study's, as it was named"`
+	Step   *Count `json:"step" nullable:"true" doc:"of the last report"`
+}
+
+func (s *Server) shouldPrune(ctx context.Context, in *trialInput) (*struct{ Body PruneVerdict }, error) {
+	_, snap, st, t, err := s.trial(ctx, in.ID, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	p, err := pruner.Of(st)
+	if err != nil {
+		return nil, s.answer(err)
+	}
+	v := PruneVerdict{Prune: p.Prune(pruner.NewHistory(snap, st), t), Pruner: storedText(st, prunerAttr, prunerDefault)}
+	if step, _, ok := t.LastReport(); ok {
+		last := Count(step)
+		v.Step = &last
+	}
+	return &struct{ Body PruneVerdict }{v}, nil
+}
