@@ -27,7 +27,7 @@ type ingestInput struct {
 	Slug    string `path:"slug" maxLength:"600" doc:"the run, percent-encoded"`
 	Stream  string `path:"id" maxLength:"64" doc:"16 hex digits"`
 	Offset  string `query:"offset" required:"true" maxLength:"20" doc:"where the lines begin, in bytes"`
-	RawBody []byte `contentType:"application/x-ndjson" required:"false"`
+	RawBody []byte `contentType:"application/x-ndjson"`
 }
 
 type ingestOutput struct{ Body metrics.Ack }
@@ -39,7 +39,9 @@ func (s *Server) registerIngest(api huma.API) {
 	op.BodyReadTimeout = s.limits.Read
 	op.SkipValidateBody = true
 	op.Errors = append(op.Errors, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusInsufficientStorage)
+	op.RequestBody = &huma.RequestBody{Description: "whole lines, or nothing"}
 	huma.Register(api, op, s.ingest)
+	op.RequestBody.Required = false
 }
 
 func (s *Server) ingest(ctx context.Context, in *ingestInput) (*ingestOutput, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/algospec"
 	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/pruner"
@@ -53,6 +54,31 @@ type ParamSpace struct {
 	Log     bool    `json:"log" doc:"drawn in the logarithm"`
 	Step    *Number `json:"step" nullable:"true" doc:"null without a grid"`
 	Choices []Any   `json:"choices" doc:"of a categorical parameter"`
+	// When is what the parameter depends on.
+	When []ParamWhen `json:"when" doc:"what it is there for, all of them; empty for always"`
+}
+
+// ParamWhen is what a parameter depends on.
+type ParamWhen struct {
+	Param  string `json:"param" doc:"the other parameter"`
+	Values []Any  `json:"values" doc:"that it may have; empty for a range"`
+	Low    Any    `json:"low" doc:"the least value, null if it is open"`
+	High   Any    `json:"high" doc:"the greatest value, null if it is open"`
+}
+
+func whenOf(st *study.Study, c study.Condition) ParamWhen {
+	dist := asktell.Declared(st, c.Param)
+	v := ParamWhen{Param: c.Param, Values: []Any{}}
+	for _, value := range c.Values {
+		v.Values = append(v.Values, value.AppendJSON(nil, dist))
+	}
+	if c.Low != nil {
+		v.Low = c.Low.AppendJSON(nil, dist)
+	}
+	if c.High != nil {
+		v.High = c.High.AppendJSON(nil, dist)
+	}
+	return v
 }
 
 func spaceOf(st *study.Study) []ParamSpace {
@@ -62,7 +88,7 @@ func spaceOf(st *study.Study) []ParamSpace {
 	}
 	num := func(v float64) *Number { n := Number(v); return &n }
 	for _, p := range st.Config.Space.Params {
-		v := ParamSpace{Name: p.Name, Type: "other", Choices: []Any{}}
+		v := ParamSpace{Name: p.Name, Type: "other", Choices: []Any{}, When: []ParamWhen{}}
 		switch d := p.Dist.(type) {
 		case study.FloatDist:
 			v.Type, v.Log, v.Low, v.High = "float", d.Log, num(d.Low), num(d.High)
@@ -81,6 +107,9 @@ func spaceOf(st *study.Study) []ParamSpace {
 			for _, c := range d.Choices {
 				v.Choices = append(v.Choices, Any(c.Value.JSON))
 			}
+		}
+		for _, c := range p.When {
+			v.When = append(v.When, whenOf(st, c))
 		}
 		list = append(list, v)
 	}
@@ -137,6 +166,7 @@ type TrialItem struct {
 	Reports     int     `json:"reports" doc:"intermediate values"`
 	LastStep    *Count  `json:"last_step" nullable:"true" doc:"of the last report"`
 	Attrs       int     `json:"attrs" doc:"how many attributes it has"`
+	Run         string  `json:"run" doc:"slug of the run that its metrics are kept as, empty without"`
 }
 
 func trialItem(snap *study.Snapshot, st *study.Study, t *study.Trial) TrialItem {
@@ -145,8 +175,9 @@ func trialItem(snap *study.Snapshot, st *study.Study, t *study.Trial) TrialItem 
 		Params: study.AppendParams(nil, t.Params), Fixed: fixedOf(st, t), Managed: t.Managed, Epoch: Count(t.Epoch),
 		LeaseMS: t.Lease().Milliseconds(), Attempt: int(t.Attempt), MaxAttempts: int(t.MaxAttempts),
 		CreatedMS: int64(t.CreatedMillis), StartedMS: int64(t.StartedMillis), EndedMS: int64(t.EndedMillis), HeartbeatMS: int64(t.HeartbeatMillis),
-		Error: cutRunes(t.Error, 300), Reports: t.NumReports(), Attrs: t.NumAttrs(),
+		Error: cutRunes(t.Error, 300), Reports: t.NumReports(), Attrs: userAttrs(t),
 	}
+	v.Run, _ = runner.TrialRun(t)
 	if t.Epoch > 0 {
 		worker := Count(t.Owner)
 		v.Worker = &worker
@@ -162,6 +193,19 @@ func trialItem(snap *study.Snapshot, st *study.Study, t *study.Trial) TrialItem 
 		v.LastStep = &last
 	}
 	return v
+}
+
+// userAttrs counts the attributes that are not Foldlog's own.
+func userAttrs(t *study.Trial) (n int) {
+	if t.NumAttrs() == 0 {
+		return 0
+	}
+	for key := range t.Attrs() {
+		if !strings.HasPrefix(key, study.SystemPrefix) {
+			n++
+		}
+	}
+	return n
 }
 
 func cutRunes(s string, n int) string {

@@ -300,7 +300,7 @@ func spaceOf(st *study.Study) []paramSpace {
 	for _, p := range st.Config.Space.Params {
 		v := viewParam(p)
 		for _, c := range p.When {
-			v.When = append(v.When, viewCondition(c, declared(st, c.Param)))
+			v.When = append(v.When, viewCondition(c, asktell.Declared(st, c.Param)))
 		}
 		list = append(list, v)
 	}

@@ -17,20 +17,7 @@ func ParseParam(st *study.Study, name, text string) (study.Value, error) {
 	if st.Config.Space == nil {
 		return parsePlain(text)
 	}
-<<<<<<< HEAD:cmd/foldlog/study_param.go
-	dist := declared(st, name)
-	if dist == nil {
-		return study.Value{}, fmt.Errorf("the study declares %s", paramNames(st))
-	}
-	return parseIn(dist, text)
-}
-
-// parseIn reads a value of a distribution.
-func parseIn(dist study.Distribution, text string) (study.Value, error) {
-	switch d := dist.(type) {
-=======
 	switch d := Declared(st, name).(type) {
->>>>>>> 97b77b6 (wip: server):study/asktell/param.go
 	case study.FloatDist:
 		return parseFloat(d, text)
 	case study.IntDist:
@@ -39,6 +26,8 @@ func parseIn(dist study.Distribution, text string) (study.Value, error) {
 		return parseBool(text)
 	case *study.CatDist:
 		return parseChoice(d, text)
+	case nil:
+		return study.Value{}, fmt.Errorf("the study declares %s", paramNames(st))
 	}
 	return study.Value{}, errors.New("its distribution is of an unknown shape")
 }
