@@ -75,6 +75,9 @@ func (a AsOf) Cut(events []Event) ([]Event, error) {
 // FoldAt folds what was there at a moment, from events in any order; nil if that
 // was nothing.
 func FoldAt(events []Event, at AsOf) (*Item, error) {
+	if at.IsZero() {
+		return Fold(events), nil
+	}
 	var f Folder
 	f.Add(events...)
 	cut, err := at.Cut(f.Events())

@@ -1,0 +1,49 @@
+package datagen
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/foldlog/foldlog/objstore"
+)
+
+func TestEveryItemIsFoldedOnceInWhateverParts(t *testing.T) {
+	l := newLog(t, objstore.NewMemory())
+	w := newWriter(t, l)
+	const n = 40
+	for i := range n {
+		s, err := w.Open(t.Context(), fmt.Sprint("item-", i), CreateOptions{})
+		check(t, err)
+		check(t, s.CheckpointEnd(t.Context(), step(0), []Change{set("x", int64(i))}, EndCompleted))
+	}
+	v, err := l.View(t.Context())
+	check(t, err)
+	var whole, parts []string
+	for it, err := range v.Folds(t.Context()) {
+		check(t, err)
+		whole = append(whole, fmt.Sprintf("%s %s x=%d", it.ID, it.Status, it.Fields[0].Value().Int))
+	}
+	if len(whole) != n || whole[0] != "item-0 completed x=0" || whole[n-1] != "item-39 completed x=39" {
+		t.Errorf("%q", whole)
+	}
+	for part := range uint64(7) {
+		err := v.foldPart(t.Context(), part, 7, func(it *Item) bool {
+			parts = append(parts, fmt.Sprintf("%s %s x=%d", it.ID, it.Status, it.Fields[0].Value().Int))
+			return true
+		})
+		check(t, err)
+	}
+	slices.Sort(whole)
+	slices.Sort(parts)
+	if !slices.Equal(whole, parts) {
+		t.Errorf("%q, in parts %q", whole, parts)
+	}
+	for it, err := range v.Folds(t.Context()) {
+		check(t, err)
+		if it.ID != "item-0" {
+			t.Errorf("the first is %s", it.ID)
+		}
+		break
+	}
+}
