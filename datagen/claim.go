@@ -99,7 +99,7 @@ func (w *Writer) outlive(ctx context.Context, item, writer string) error {
 	if err != nil {
 		return nil // no writer of ours ever wrote this
 	}
-	if _, err = w.log.watches.of(shard).inherit(ctx, w.shard.String()); err != nil {
+	if err := w.log.watches.of(shard).inherit(ctx, w.shard.String()); err != nil {
 		return heldItem(err, item)
 	}
 	return nil

@@ -22,6 +22,8 @@ type world struct {
 	done map[string]bool
 	// again are steps that ran although they had been acknowledged.
 	again []string
+	// said, if there, is told of steps that begin and steps that are acknowledged.
+	said func(verb, key string)
 }
 
 func newWorld() *world { return &world{runs: map[string]int{}, done: map[string]bool{}} }
@@ -39,6 +41,9 @@ func (w *world) step(ctx context.Context, s *Stream, i int, end End) error {
 		w.again = append(w.again, key)
 	}
 	w.mu.Unlock()
+	if w.said != nil {
+		w.said("run", key)
+	}
 	changes := []Change{set("x", int64(i)), {Append: true, Field: Field{Name: "log", Type: "int", Codec: 1, Value: Value{Kind: Int, Int: int64(i)}}}}
 	if i == 1 {
 		changes = append(changes, Change{Field: Field{Name: "image", Type: "png", Codec: 1, Value: Value{Kind: Blob, Blob: NewBlob([]byte(s.ID()))}}})
@@ -53,6 +58,9 @@ func (w *world) step(ctx context.Context, s *Stream, i int, end End) error {
 		w.mu.Lock()
 		w.done[key] = true
 		w.mu.Unlock()
+		if w.said != nil {
+			w.said("done", key)
+		}
 	}
 	return err
 }

@@ -181,7 +181,7 @@ func (m *maintainer) merge(ctx context.Context) error {
 			continue
 		}
 		w := m.log.watches.of(s.ID)
-		_, err := w.inherit(ctx, "maintenance")
+		err := w.inherit(ctx, "maintenance")
 		if errors.Is(err, ErrHeld) {
 			continue
 		}

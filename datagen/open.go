@@ -99,6 +99,7 @@ func (s *Stream) take(ctx context.Context, guess int64) error {
 			return err
 		}
 	}
+	s.sealed = map[memwal.ID]bool{}
 	for range maxTakes {
 		found, err := s.w.log.find(ctx, s.id)
 		if err != nil {
@@ -143,16 +144,16 @@ func (s *Stream) settled(ctx context.Context, found *found) (bool, error) {
 	if err != nil || ours {
 		return ours, err
 	}
-	moved := false
+	before := true // whether all of them were sealed before the item was looked at
 	for _, id := range shards {
-		m, err := s.w.log.watches.of(id).inherit(ctx, s.w.shard.String())
-		if err != nil {
+		if err := s.w.log.watches.of(id).inherit(ctx, s.w.shard.String()); err != nil {
 			return false, heldItem(err, s.id)
 		}
-		moved = moved || m
+		before = before && s.sealed[id]
+		s.sealed[id] = true
 	}
 	if s.claim != nil && s.claim.seq == s.next {
-		return !moved, nil
+		return before, nil
 	}
 	if s.claim != nil {
 		s.w.release(ctx, s.claim)

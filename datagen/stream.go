@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/foldlog/foldlog/lance/memwal"
 )
 
 // Change is what a step does to a field: it sets it, or appends to it.
@@ -25,6 +27,8 @@ type Stream struct {
 	opts  CreateOptions
 	epoch string
 	claim *claim
+	// sealed are the shards that were found or made sealed while the item was taken.
+	sealed map[memwal.ID]bool
 
 	mu      sync.Mutex
 	folder  Folder

@@ -32,6 +32,7 @@ type watch struct {
 	log   *Log
 	shard memwal.ID
 
+	sealing  sync.Mutex // held by the one that seals it
 	mu       sync.Mutex
 	election *objstore.Election
 	sealed   bool
@@ -123,28 +124,30 @@ func (w *watch) unleased(info memwal.ShardInfo) standing {
 }
 
 // inherit makes sure that a writer can write no more: if it is dead its shard is
-// claimed and sealed. A writer that lives is a HeldError, without an item. It reports
-// whether the shard was not sealed before, so that what was read of it may be old.
-func (w *watch) inherit(ctx context.Context, by string) (moved bool, err error) {
+// claimed and sealed. A writer that lives is a HeldError, without an item. What was read
+// of the shard before is old: the writer may have gone on until then.
+func (w *watch) inherit(ctx context.Context, by string) error {
+	w.sealing.Lock()
+	defer w.sealing.Unlock()
 	s, err := w.stand(ctx)
 	if err != nil || s.sealed {
-		return false, err
+		return err
 	}
 	if !s.dead {
-		return false, &HeldError{By: w.shard.String(), Holder: s.holder.String(), Free: s.free}
+		return &HeldError{By: w.shard.String(), Holder: s.holder.String(), Free: s.free}
 	}
 	if !s.gone {
 		if err := w.notify(ctx, by); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if err := w.log.table.Seal(ctx, w.shard); err != nil {
-		return false, fmt.Errorf("take over from writer %s: %w", w.shard, err)
+		return fmt.Errorf("take over from writer %s: %w", w.shard, err)
 	}
 	w.mu.Lock()
 	w.sealed = true
 	w.mu.Unlock()
-	return true, nil
+	return nil
 }
 
 // notify takes the lease of a dead writer, so that it stops should it wake up, and so

@@ -43,6 +43,9 @@ func (t *Table) seal(ctx context.Context, id ID) (*state, error) {
 		return nil, err
 	}
 	sh, err := claim(ctx, d, id)
+	if errors.Is(err, ErrSealed) { // by another meanwhile
+		return latestState(ctx, t.store, id)
+	}
 	if err != nil {
 		return nil, err
 	}

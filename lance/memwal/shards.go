@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/foldlog/foldlog/lance"
 )
@@ -49,13 +51,18 @@ func (t *Table) Shard(ctx context.Context, id ID) (ShardInfo, error) {
 // sharding spec names is claimed but not sealed.
 func (t *Table) Seal(ctx context.Context, id ID) error {
 	var err error
-	for range 8 { // others may be sealing it too
-		if _, err = t.seal(ctx, id); err == nil || !errors.Is(err, ErrFenced) {
+	for pause := time.Millisecond; pause < time.Second; pause += pause / 2 {
+		if _, err = t.seal(ctx, id); err == nil {
+			return nil
+		}
+		if !errors.Is(err, ErrFenced) {
 			break
 		}
+		select { // others are sealing it too
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(rand.N(pause)):
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("seal shard %s: %w", id, err)
-	}
-	return nil
+	return fmt.Errorf("seal shard %s: %w", id, err)
 }
