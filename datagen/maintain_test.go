@@ -1,0 +1,255 @@
+package datagen
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// rushed is maintenance as if nothing else used the log.
+var rushed = MaintainOptions{Rate: -1, AnyAge: true, All: true}
+
+func maintain(t testing.TB, l *Log) MaintainStats {
+	t.Helper()
+	stats, err := l.MaintainOnce(t.Context(), rushed)
+	check(t, err)
+	return stats
+}
+
+// realAgrees holds the rows that this package reads against those that the real Lance
+// library reads.
+func realAgrees(t *testing.T, dir string) {
+	t.Helper()
+	real, there := lancetest.Real(t)
+	if !there {
+		return
+	}
+	s, err := objstore.OpenLocal(dir, objstore.LocalOptions{})
+	check(t, err)
+	l, err := Open(t.Context(), s, "digits", "first", quick)
+	check(t, err)
+	m, err := l.table.View(t.Context())
+	check(t, err)
+	var ours []string
+	for b, err := range m.Scan(t.Context(), lance.ScanOptions{}) {
+		check(t, err)
+		ours = append(ours, lancetest.Text(b.RecordBatch)...)
+	}
+	theirs := real.Rows(t, "scan", lancetest.Args{"dir": filepath.Join(dir, Directory, "digits", "first")})
+	slices.Sort(ours)
+	slices.Sort(theirs) // which has rows twice that lie in two shards
+	if d := cmp.Diff(ours, slices.Compact(theirs)); d != "" {
+		t.Errorf("the real Lance reads other rows: %s", d)
+	}
+}
+
+func TestBlobsAreTheSameOnEveryPath(t *testing.T) {
+	large := 50 << 20
+	if testing.Short() {
+		large = 1 << 20
+	}
+	dir := t.TempDir()
+	s, err := objstore.OpenLocal(dir, objstore.LocalOptions{NoSync: true})
+	check(t, err)
+	l := newLog(t, s)
+	w := newWriter(t, l)
+	blobs := map[string][]byte{"empty": {}, "four": []byte("four"), "large": bytes.Repeat([]byte("0123456789abcdef"), large/16)}
+	st, err := w.Open(t.Context(), "a", CreateOptions{})
+	check(t, err)
+	var changes []Change
+	for _, name := range []string{"empty", "four", "large"} {
+		changes = append(changes, Set(name, BlobValue(blobs[name])))
+	}
+	check(t, st.Checkpoint(t.Context(), step(0), changes))
+	read := func(when string) {
+		t.Helper()
+		v, err := l.View(t.Context())
+		check(t, err)
+		it, err := v.Item(t.Context(), "a", AsOf{})
+		check(t, err)
+		for name, want := range blobs {
+			f, _ := it.Field(name)
+			ref := f.Value().Blob
+			if ref.Bytes != nil {
+				t.Errorf("%s: the fold of %s has the bytes", when, name)
+			}
+			got, err := v.Blob(t.Context(), ref)
+			check(t, err)
+			if !bytes.Equal(got, want) || got == nil {
+				t.Errorf("%s: blob %s has %d bytes", when, name, len(got))
+			}
+			ref.Checksum = Checksum([]byte("another"))
+			if _, err := v.Blob(t.Context(), ref); err == nil {
+				t.Errorf("%s: a wrong checksum of %s passes", when, name)
+			}
+		}
+	}
+	read("in a generation")
+	check(t, st.End(t.Context(), EndCompleted))
+	check(t, w.Close(t.Context()))
+	read("merged")
+	other := newWriter(t, l)
+	b, err := other.Open(t.Context(), "b", CreateOptions{})
+	check(t, err)
+	check(t, b.CheckpointEnd(t.Context(), step(0), []Change{Set("four", BlobValue(blobs["four"]))}, EndCompleted))
+	check(t, other.Close(t.Context()))
+	if stats := maintain(t, l); stats.Compacted.Removed == 0 || !stats.Indexed {
+		t.Errorf("maintenance %+v", stats)
+	}
+	read("compacted and indexed")
+	realAgrees(t, dir)
+	stats, err := l.Verify(t.Context(), func(err error) { t.Error(err) })
+	check(t, err)
+	if stats.Blobs != 4 || stats.Items != 2 {
+		t.Errorf("verified %+v", stats)
+	}
+}
+
+// TestEverybodyAgreesWhateverMaintenanceDoes lets workers, one of which dies, readers
+// and maintenance run at once.
+func TestEverybodyAgreesWhateverMaintenanceDoes(t *testing.T) {
+	dir := t.TempDir()
+	s, err := objstore.OpenLocal(dir, objstore.LocalOptions{NoSync: true})
+	check(t, err)
+	l := newLog(t, s)
+	dead := newWriter(t, l)
+	old, err := dead.Open(t.Context(), "source-0", CreateOptions{})
+	check(t, err)
+	check(t, old.Checkpoint(t.Context(), step(0), []Change{set("x", 0), {Append: true, Field: set("log", 0).Field}}))
+	crash(dead)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var background sync.WaitGroup
+	background.Go(func() {
+		opts := MaintainOptions{Every: 10 * time.Millisecond, Rate: -1, All: true}
+		opts.Report = func(_ MaintainStats, err error) {
+			if err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+		if err := newLog(t, s).Maintain(ctx, opts); err != nil {
+			t.Error(err)
+		}
+	})
+	seen := map[string]int{}
+	last := map[string]int64{}
+	background.Go(func() {
+		for e, err := range l.Follow(ctx, FollowOptions{Existing: true, Poll: 5 * time.Millisecond}) {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			seen[e.ID]++
+			if n, ok := last[e.Item]; ok && e.Seq != n+1 || !ok && e.Seq != 0 {
+				t.Errorf("item %s: %d follows %d", e.Item, e.Seq, n)
+			}
+			last[e.Item] = e.Seq
+		}
+	})
+	keys := someKeys(24)
+	var workers sync.WaitGroup
+	for range 3 {
+		workers.Go(func() {
+			if err := newWorld().run(t.Context(), s, quick, keys, 3); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	workers.Wait()
+	time.Sleep(100 * time.Millisecond)
+	cancel()
+	background.Wait()
+
+	if d := cmp.Diff(outcomeOf(t, keys), outcome(t, s)); d != "" {
+		t.Error(d)
+	}
+	realAgrees(t, dir)
+	maintain(t, l)
+	if d := cmp.Diff(outcomeOf(t, keys), outcome(t, s)); d != "" {
+		t.Errorf("after maintenance: %s", d)
+	}
+	realAgrees(t, dir)
+	v, err := l.View(t.Context())
+	check(t, err)
+	for e, err := range v.All(t.Context()) {
+		check(t, err)
+		if seen[e.ID] != 1 {
+			t.Errorf("event %d of item %s was followed %d times", e.Seq, e.Item, seen[e.ID])
+		}
+	}
+	if _, err := l.Verify(t.Context(), func(err error) { t.Error(err) }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCoordinationFilesDoNotPileUp(t *testing.T) {
+	mem := objstore.NewMemory()
+	l := newLog(t, mem)
+	for i := range 10 {
+		w := newWriter(t, l)
+		for k := range 10 {
+			s, err := w.Open(t.Context(), fmt.Sprintf("%d-%d", i, k), CreateOptions{})
+			check(t, err)
+			check(t, s.CheckpointEnd(t.Context(), step(0), nil, EndCompleted))
+		}
+		check(t, w.Close(t.Context()))
+	}
+	maintain(t, l)
+	maintain(t, l)
+	files := 0
+	for info, err := range mem.List(t.Context(), objstore.ListOptions{}) {
+		check(t, err)
+		files++
+		_ = info
+	}
+	if files > 30 {
+		t.Errorf("%d files", files)
+	}
+}
+
+// TestRawEventsAreWrittenOnce appends events that say themselves what they are.
+func TestRawEventsAreWrittenOnce(t *testing.T) {
+	mem := objstore.NewMemory()
+	l := newLog(t, mem)
+	st := step(0)
+	batch := func(x int64) []Event {
+		c := set("x", x)
+		return []Event{
+			{Item: "a", Checkpoint: "one", Seq: 0, Kind: ItemCreated},
+			{Item: "a", Checkpoint: "two", Seq: 1, Kind: FieldSet, Step: &st, Field: &c.Field},
+			{Item: "a", Checkpoint: "two", Seq: 2, Kind: StepCompleted, Step: &st},
+		}
+	}
+	for range 2 {
+		w := newWriter(t, l)
+		check(t, w.Append(t.Context(), batch(1)))
+		check(t, w.Append(t.Context(), batch(1)))
+		if err := w.Append(t.Context(), batch(2)); err == nil {
+			t.Error("other contents of the same events were taken")
+		}
+		late := []Event{{Item: "a", Checkpoint: "three", Seq: 1, Kind: ItemEnded, End: EndCompleted}}
+		if err := w.Append(t.Context(), late); err == nil {
+			t.Error("a sequence was taken twice")
+		}
+		check(t, w.Close(t.Context()))
+	}
+	v, err := l.View(t.Context())
+	check(t, err)
+	events, err := v.Events(t.Context(), "a")
+	check(t, err)
+	if len(events) != 3 {
+		t.Errorf("%d events", len(events))
+	}
+	outcome(t, mem)
+}
