@@ -58,8 +58,7 @@ func (f *Filter) tagged(raw json.RawMessage) bool {
 
 // Summary sums up all items in one pass. Memory is what a Summary keeps of each.
 func (v *View) Summary(ctx context.Context) (*Summary, error) {
-	var s *Summary
-	s = NewSummary()
+	s := NewSummary()
 	err := v.each(ctx, SummaryColumns, func(e *Event) bool { s.AddEvent(e); return true }, s.Add)
 	if err != nil {
 		return nil, fmt.Errorf("sum up log: %w", err)
