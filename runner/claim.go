@@ -45,11 +45,14 @@ func (w *loop) claim(ctx context.Context) (*claimed, error) {
 	}
 	for ctx.Err() == nil {
 		t, err := w.next(ctx)
-		if t == nil || err != nil {
-			return nil, err
+		if t == nil && err == nil {
+			return nil, nil
 		}
-		c, err := w.start(ctx, t)
-		w.release(t.ID)
+		var c *claimed
+		if err == nil {
+			c, err = w.start(ctx, t)
+			w.release(t.ID)
+		}
 		if !errors.Is(err, errTaken) {
 			return c, err
 		}

@@ -67,8 +67,8 @@ func (w *worker) mayTake(t *study.Trial) bool {
 	return true
 }
 
-// takeOwn takes the reservation that a loop has just made, unless another loop
-// of ours has found it already.
+// takeOwn takes the reservation that a loop has just made. The error is errTaken if
+// somebody was faster.
 func (w *worker) takeOwn(id study.TrialID) (*study.Trial, error) {
 	t, err := w.st.Snapshot().Trial(id)
 	if err != nil {
@@ -77,7 +77,7 @@ func (w *worker) takeOwn(id study.TrialID) (*study.Trial, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t.State != study.Waiting || !w.mayTake(t) {
-		return nil, nil
+		return nil, errTaken
 	}
 	return t, nil
 }

@@ -24,6 +24,9 @@ import (
 // TestMain lets this binary be a worker process, and looks for goroutines that
 // tests leave behind.
 func TestMain(m *testing.M) {
+	if os.Getenv("FOLDLOG_TEST_SUPERVISOR") != "" {
+		os.Exit(superviseForTest())
+	}
 	if os.Getenv("FOLDLOG_TEST_WORKER") != "" {
 		if err := RunProcess(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

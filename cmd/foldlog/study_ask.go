@@ -72,15 +72,11 @@ func (o *askOptions) check(c *cobra.Command) error {
 }
 
 func (a *app) ask(ctx context.Context, j *study.Journal, st *study.Study, o askOptions) error {
-	var id study.TrialID
-	err := j.Update(ctx, func(tx *study.Tx) (err error) {
-		if o.lease > 0 {
-			id, err = asktell.Claim(tx, st.ID, asktell.Claimed{Lease: o.lease, Budget: o.budget})
-		} else {
-			id, err = asktell.Start(tx, st.ID)
-		}
-		return err
-	})
+	var managed *asktell.Claimed
+	if o.lease > 0 {
+		managed = &asktell.Claimed{Lease: o.lease, Budget: o.budget}
+	}
+	id, err := asktell.Ask(ctx, j, st.ID, managed)
 	if err != nil {
 		return err
 	}

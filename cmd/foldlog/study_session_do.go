@@ -14,6 +14,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/space"
 )
 
@@ -267,7 +268,7 @@ func (s *session) enqueue(ctx context.Context, r *sessionRequest) (any, error) {
 			texts[name] = raw
 			continue
 		}
-		v, err := parseParam(st, name, plainText(raw))
+		v, err := asktell.ParseParam(st, name, plainText(raw))
 		if err != nil {
 			return nil, cli.Usagef("parameter %q: %w", name, err)
 		}
@@ -276,7 +277,7 @@ func (s *session) enqueue(ctx context.Context, r *sessionRequest) (any, error) {
 	var id study.TrialID
 	var created bool
 	err = s.st.Update(ctx, func(tx *study.Tx) error {
-		if id, created, err = enqueueOnce(tx, s.id, tpl, enqueueOptions{key: r.Key}); err != nil || !created || len(texts) == 0 {
+		if id, created, err = asktell.Enqueue(tx, s.id, tpl, r.Key, false); err != nil || !created || len(texts) == 0 {
 			return err
 		}
 		value, err := json.Marshal(texts)

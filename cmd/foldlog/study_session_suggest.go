@@ -10,6 +10,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/sampler"
 	"github.com/foldlog/foldlog/study/space"
 )
@@ -20,7 +21,7 @@ import (
 func (s *session) ask(ctx context.Context, r *sessionRequest) (any, error) {
 	var fence study.Fence
 	err := s.st.Update(ctx, func(tx *study.Tx) error {
-		t := firstWaiting(tx.Snapshot(), s.id, true)
+		t := asktell.FirstWaiting(tx.Snapshot(), s.id, true)
 		if t == nil {
 			ref, err := tx.LifecycleReserve(s.id, nil, r.Budget)
 			if err != nil {
@@ -69,7 +70,7 @@ func (s *session) prepare(own *runningTrial, snap *study.Snapshot, st *study.Stu
 	var declaredFixed []study.FixedParam
 	if t.Template != nil {
 		for _, f := range t.Template.Fixed {
-			if declared(st, f.Name) != nil {
+			if asktell.Declared(st, f.Name) != nil {
 				declaredFixed = append(declaredFixed, f)
 			} else {
 				own.fixed = append(own.fixed, f)
@@ -169,11 +170,11 @@ func (t *runningTrial) given(name string, dist study.Distribution) (study.Value,
 			d, ok := dist.(*study.CatDist)
 			return f.Value, ok && f.Value.Cat() < uint64(len(d.Choices))
 		}
-		v, err := parseIn(dist, study.Param{Value: f.Value}.Text())
+		v, err := asktell.ParseIn(dist, study.Param{Value: f.Value}.Text())
 		return v, err == nil
 	}
 	if raw, ok := t.texts[name]; ok {
-		v, err := parseIn(dist, plainText(raw))
+		v, err := asktell.ParseIn(dist, plainText(raw))
 		return v, err == nil
 	}
 	return study.Value{}, false

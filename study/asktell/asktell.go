@@ -22,8 +22,20 @@ type Claimed struct {
 	Worker *uint64
 }
 
-// Start starts the first raw trial that waits, or a new one.
-func Start(tx *study.Tx, id study.StudyID) (study.TrialID, error) {
+// Start starts the first raw trial that waits, or a new one, with its parameters.
+func Start(tx *study.Tx, id study.StudyID) (study.TrialID, error) { return start(tx, id, Suggest) }
+
+// suggester draws what a trial does not have yet; a nil one draws nothing.
+type suggester func(*study.Tx, *study.Trial) ([]study.Param, error)
+
+func (f suggester) params(tx *study.Tx, t *study.Trial) ([]study.Param, error) {
+	if f == nil {
+		return nil, nil
+	}
+	return f(tx, t)
+}
+
+func start(tx *study.Tx, id study.StudyID, draw suggester) (study.TrialID, error) {
 	t := FirstWaiting(tx.Snapshot(), id, false)
 	if t == nil {
 		ref, err := tx.CreateTrial(id, nil)
@@ -34,7 +46,7 @@ func Start(tx *study.Tx, id study.StudyID) (study.TrialID, error) {
 			return 0, err
 		}
 	}
-	params, err := Suggest(tx, t)
+	params, err := draw.params(tx, t)
 	if err != nil {
 		return 0, err
 	}
@@ -47,8 +59,13 @@ func Start(tx *study.Tx, id study.StudyID) (study.TrialID, error) {
 	return t.ID, tx.ParamsBatch(t.ID, params)
 }
 
-// Claim claims the first reservation that waits, or a new one.
+// Claim claims the first managed trial that waits, or a new one, with its
+// parameters.
 func Claim(tx *study.Tx, id study.StudyID, c Claimed) (study.TrialID, error) {
+	return claim(tx, id, c, Suggest)
+}
+
+func claim(tx *study.Tx, id study.StudyID, c Claimed, draw suggester) (study.TrialID, error) {
 	t := FirstWaiting(tx.Snapshot(), id, true)
 	if t == nil {
 		ref, err := tx.LifecycleReserve(id, nil, c.Budget)
@@ -59,7 +76,7 @@ func Claim(tx *study.Tx, id study.StudyID, c Claimed) (study.TrialID, error) {
 			return 0, err
 		}
 	}
-	params, err := Suggest(tx, t)
+	params, err := draw.params(tx, t)
 	if err != nil {
 		return 0, err
 	}
@@ -77,10 +94,11 @@ func Claim(tx *study.Tx, id study.StudyID, c Claimed) (study.TrialID, error) {
 }
 
 // FirstWaiting is the trial of one kind that has waited longest, nil if none
-// waits.
+// waits. A managed one that nothing was given for is no such trial: a worker has
+// reserved it, and is about to start it.
 func FirstWaiting(snap *study.Snapshot, id study.StudyID, managed bool) *study.Trial {
 	for t := range snap.LiveTrials(id, study.Waiting) {
-		if t.Managed == managed {
+		if t.Managed == managed && (!managed || t.Template != nil) {
 			return t
 		}
 	}
@@ -97,15 +115,7 @@ func Suggest(tx *study.Tx, t *study.Trial) ([]study.Param, error) {
 	if err != nil {
 		return nil, err
 	}
-	var fixed []study.FixedParam
-	if t.Template != nil {
-		fixed = t.Template.Fixed
-	}
-	params, err := sampler.Suggest(s, sampler.NewHistory(tx.Snapshot(), st, t.Number), st.Config.Space, fixed)
-	if err != nil {
-		return nil, fmt.Errorf("draw parameters of trial %d: %w", t.Number, err)
-	}
-	return params, nil
+	return suggest(tx.Snapshot(), s, t)
 }
 
 // enqueueKeyPrefix begins the study attributes that remember the keys of

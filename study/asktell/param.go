@@ -17,7 +17,16 @@ func ParseParam(st *study.Study, name, text string) (study.Value, error) {
 	if st.Config.Space == nil {
 		return parsePlain(text)
 	}
-	switch d := Declared(st, name).(type) {
+	dist := Declared(st, name)
+	if dist == nil {
+		return study.Value{}, fmt.Errorf("the study declares %s", paramNames(st))
+	}
+	return ParseIn(dist, text)
+}
+
+// ParseIn reads a value of a distribution.
+func ParseIn(dist study.Distribution, text string) (study.Value, error) {
+	switch d := dist.(type) {
 	case study.FloatDist:
 		return parseFloat(d, text)
 	case study.IntDist:
@@ -26,8 +35,6 @@ func ParseParam(st *study.Study, name, text string) (study.Value, error) {
 		return parseBool(text)
 	case *study.CatDist:
 		return parseChoice(d, text)
-	case nil:
-		return study.Value{}, fmt.Errorf("the study declares %s", paramNames(st))
 	}
 	return study.Value{}, errors.New("its distribution is of an unknown shape")
 }

@@ -1,0 +1,93 @@
+package asktell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/sampler"
+)
+
+// Ask starts a trial as [Start] does, or as [Claim] does if c is not nil, in two
+// transactions: its parameters are suggested between them, which may take long
+// and so keeps nobody from the journal. If they cannot be suggested the trial
+// fails, and that is the error. A caller that dies in between leaves a trial
+// without parameters, as one that dies with its answer would leave it with them.
+func Ask(ctx context.Context, st study.Storage, id study.StudyID, c *Claimed) (study.TrialID, error) {
+	if err := st.Refresh(ctx); err != nil {
+		return 0, err
+	}
+	s, err := methodOf(st.Snapshot(), id)
+	if err != nil {
+		return 0, err
+	}
+	var trial study.TrialID
+	err = st.Update(ctx, func(tx *study.Tx) (err error) {
+		if c != nil {
+			trial, err = claim(tx, id, *c, nil)
+		} else {
+			trial, err = start(tx, id, nil)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return trial, give(ctx, st, s, trial)
+}
+
+// methodOf is the study's sampler, if it can work on the study.
+func methodOf(snap *study.Snapshot, id study.StudyID) (sampler.Sampler, error) {
+	st, err := snap.Study(id)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.Of(st)
+	if err != nil {
+		return nil, err
+	}
+	return s, sampler.Check(s, st.Config)
+}
+
+// give suggests what a trial that has been started does not have yet.
+func give(ctx context.Context, st study.Storage, s sampler.Sampler, id study.TrialID) error {
+	snap := st.Snapshot()
+	t, err := snap.Trial(id)
+	if err != nil {
+		return err
+	}
+	params, suggestErr := suggest(snap, s, t)
+	if suggestErr == nil && len(params) == 0 {
+		return nil
+	}
+	err = st.Update(ctx, func(tx *study.Tx) error {
+		switch {
+		case t.Managed && suggestErr == nil:
+			return tx.LifecycleFenced(t.Fence(), &study.MutateParams{Params: params})
+		case t.Managed:
+			return tx.LifecycleTerminal(t.Fence(), study.FailedWith(suggestErr.Error()), nil)
+		case suggestErr == nil:
+			return tx.ParamsBatch(id, params)
+		}
+		return errors.Join(tx.SetError(id, suggestErr.Error()), tx.Transition(id, study.Running, study.Failed))
+	})
+	return errors.Join(suggestErr, err)
+}
+
+// suggest draws what a trial does not have yet.
+func suggest(snap *study.Snapshot, s sampler.Sampler, t *study.Trial) ([]study.Param, error) {
+	st, err := snap.Study(t.Study)
+	if err != nil || len(t.Params) > 0 {
+		return nil, err
+	}
+	var fixed []study.FixedParam
+	if t.Template != nil {
+		fixed = t.Template.Fixed
+	}
+	params, err := sampler.Suggest(s, sampler.NewHistory(snap, st, t.Number), st.Config.Space, fixed)
+	if err != nil {
+		return nil, fmt.Errorf("draw parameters of trial %d: %w", t.Number, err)
+	}
+	return params, nil
+}
