@@ -1,8 +1,11 @@
 package lance
 
 import (
+	"bytes"
 	"container/list"
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/foldlog/foldlog/lance/internal/datafile"
@@ -98,10 +101,42 @@ func (d *Dataset) openFile(ctx context.Context, key string, size int64) (*datafi
 			}
 			size = info.Size
 		}
-		f, err := datafile.Open(ctx, object{d.store, key}, size)
+		var src datafile.Source = object{d.store, key}
+		kept := int64(0)
+		if size <= smallFile {
+			b, err := d.whole(ctx, key, size)
+			if err != nil {
+				return nil, 0, err
+			}
+			src, kept = inMemory{b}, size
+		}
+		f, err := datafile.Open(ctx, src, size)
 		if err != nil {
 			return nil, 0, in(key, err)
 		}
-		return f, f.MetadataCost(), nil
+		return f, f.MetadataCost() + kept, nil
 	})
+}
+
+// smallFile is up to what size a file is read at once and kept: that is cheaper than the
+// many requests for its parts.
+const smallFile = 64 << 10
+
+func (d *Dataset) whole(ctx context.Context, key string, size int64) ([]byte, error) {
+	b, err := d.store.Get(ctx, key, size)
+	if errors.Is(err, objstore.ErrTooLarge) || err == nil && int64(len(b)) != size {
+		err = &CorruptError{Path: key, Err: fmt.Errorf("%w: it has not the %d bytes that the manifest says", ErrCorrupt, size)}
+	}
+	return b, missing(key, err)
+}
+
+// inMemory is a data file that was read whole.
+type inMemory struct{ b []byte }
+
+// ReadRange implements datafile.Source.
+func (m inMemory) ReadRange(_ context.Context, off, n int64) ([]byte, error) {
+	if off < 0 || n < 0 || n > int64(len(m.b))-off {
+		return nil, fmt.Errorf("%w: %d bytes at %d of %d", ErrCorrupt, n, off, len(m.b))
+	}
+	return bytes.Clone(m.b[off : off+n]), nil
 }

@@ -133,12 +133,12 @@ func (t *Table) states(ctx context.Context) ([]*state, error) {
 	return slices.DeleteFunc(states, func(s *state) bool { return s == nil }), err
 }
 
-// parallel calls do for 0 to n-1, eight at a time, and returns the first error.
+// parallel calls do for 0 to n-1, sixteen at a time, and returns the first error.
 func parallel(n int, do func(int) error) error {
 	errs := make([]error, n)
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range min(n, 8) {
+	for range min(n, 16) {
 		wg.Go(func() {
 			for i := range next {
 				errs[i] = do(i)
@@ -215,19 +215,80 @@ func nextToMerge(s *state, upTo uint64) []generation {
 	return group
 }
 
-// rowsOf yields the rows of generations in their order.
+// aheadGens and aheadBytes bound how many generations a merge reads ahead at once.
+const (
+	aheadGens  = 16
+	aheadBytes = 16 << 20
+)
+
+// rowsOf yields the rows of generations in their order. Those that are small are read
+// several at a time, for on a distant store it is the requests that take long.
 func (t *Table) rowsOf(ctx context.Context, id ID, gens []generation) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		for _, g := range gens {
-			src, err := t.generation(ctx, id, g)
-			if err != nil {
-				yield(nil, err)
+		for left := gens; len(left) > 0; {
+			n, bytes := 1, left[0].size()
+			for n < len(left) && n < aheadGens && bytes+left[n].size() <= aheadBytes {
+				bytes += left[n].size()
+				n++
+			}
+			if !t.yieldRows(ctx, id, left[:n], yield) {
 				return
 			}
-			for rec, err := range src.d.Scan(ctx, lance.ScanOptions{}) {
-				if !yield(rec, src.named(err)) || err != nil {
-					return
-				}
+			left = left[n:]
+		}
+	}
+}
+
+// size is about the size of a generation in bytes; one that is not known is not small.
+func (g generation) size() uint64 {
+	if g.memory == 0 {
+		return aheadBytes
+	}
+	return g.memory
+}
+
+// yieldRows streams one generation, or reads several at once and yields them in turn.
+func (t *Table) yieldRows(ctx context.Context, id ID, gens []generation, yield func(arrow.RecordBatch, error) bool) bool {
+	if len(gens) == 1 {
+		for rec, err := range t.rowsOfOne(ctx, id, gens[0]) {
+			if !yield(rec, err) || err != nil {
+				return false
+			}
+		}
+		return true
+	}
+	recs := make([][]arrow.RecordBatch, len(gens))
+	err := parallel(len(gens), func(i int) error {
+		for rec, err := range t.rowsOfOne(ctx, id, gens[i]) {
+			if err != nil {
+				return err
+			}
+			recs[i] = append(recs[i], rec)
+		}
+		return nil
+	})
+	if err != nil {
+		yield(nil, err)
+		return false
+	}
+	for _, rec := range slices.Concat(recs...) {
+		if !yield(rec, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Table) rowsOfOne(ctx context.Context, id ID, g generation) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		src, err := t.generation(ctx, id, g)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for rec, err := range src.d.Scan(ctx, lance.ScanOptions{}) {
+			if !yield(rec, src.named(err)) || err != nil {
+				return
 			}
 		}
 	}

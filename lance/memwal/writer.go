@@ -373,21 +373,28 @@ func (w *Writer) Merge(ctx context.Context) (lance.MergeStats, error) {
 	if err != nil {
 		return stats, fmt.Errorf("merge shard %s: %w", w.id, err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.broken != nil {
-		return stats, w.broken
-	}
-	err = w.shard.trim(ctx, upTo)
-	w.note(err)
-	wake(w.freed)
+	version, err := w.trim(ctx, upTo)
 	if err != nil {
 		return stats, fmt.Errorf("merge shard %s: %w", w.id, err)
 	}
+	_ = putHint(ctx, w.table.store, w.id, version) // only a hint
 	return stats, nil
 }
 
-// trim drops generations that are merged, and moves the hint.
+// trim drops generations that are merged, and returns the version of the manifest.
+func (w *Writer) trim(ctx context.Context, upTo uint64) (version uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer wake(w.freed)
+	if w.broken != nil {
+		return 0, w.broken
+	}
+	err = w.shard.trim(ctx, upTo)
+	w.note(err)
+	return w.shard.state.version, err
+}
+
+// trim drops generations that are merged.
 func (sh *shard) trim(ctx context.Context, upTo uint64) error {
 	var live []generation
 	for _, g := range sh.state.generations {
@@ -398,11 +405,7 @@ func (sh *shard) trim(ctx context.Context, upTo uint64) error {
 	if len(live) == len(sh.state.generations) {
 		return nil
 	}
-	if err := sh.update(ctx, func(next *state) { next.generations = live }); err != nil {
-		return err
-	}
-	_ = putHint(ctx, sh.store, sh.state.id, sh.state.version) // only a hint
-	return nil
+	return sh.update(ctx, func(next *state) { next.generations = live })
 }
 
 // Close ends the writer. What was acknowledged stays in the shard for readers; the

@@ -9,8 +9,10 @@ import * as lancedb from "@lancedb/lancedb";
 // The library uses this instance of Arrow; another would not know its tables.
 const arrow = createRequire(import.meta.url)("apache-arrow");
 
+const connect = (c) => lancedb.connect(c.dir, c.storage ? { storageOptions: c.storage } : {});
+
 const open = async (c) => {
-  const db = await lancedb.connect(c.dir);
+  const db = await connect(c);
   const table = await db.openTable(c.table ?? "log");
   if (c.version) await table.checkout(c.version);
   return table;
@@ -36,7 +38,7 @@ const handle = async (c) => {
 
 const commands = {
   async create(c) {
-    const db = await lancedb.connect(c.dir);
+    const db = await connect(c);
     const opts = c.format ? { new_table_data_storage_version: c.format } : {};
     await db.inner.createTable(c.table ?? "log", fs.readFileSync(c.rows), "create", [], opts);
   },
