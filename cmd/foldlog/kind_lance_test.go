@@ -328,7 +328,7 @@ func TestLanceVerifyNamesTheFile(t *testing.T) {
 func TestLanceVerifyCoversOldVersions(t *testing.T) {
 	d := withTable(t)
 	old := d.Fragments()[0].Files[0]
-	d, _, err := d.Compact(t.Context(), lance.CompactOptions{})
+	_, _, err := d.Compact(t.Context(), lance.CompactOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
