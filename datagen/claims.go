@@ -32,6 +32,8 @@ type Claims struct {
 	todo []pendingKey // taken from the end
 	held []pendingKey
 	busy int // handed out and being opened
+	// moved is closed when something that was busy no longer is.
+	moved chan struct{}
 	// clashes counts items in a row that others had taken: then the list is old.
 	clashes int
 	failed  []string
@@ -47,7 +49,7 @@ func (w *Writer) Claims(ctx context.Context, keys []string, opts ClaimsOptions) 
 	if opts.Poll == 0 {
 		opts.Poll = max(w.log.opts.LeaseTerm/5, 10*time.Millisecond)
 	}
-	c := &Claims{w: w, opts: opts}
+	c := &Claims{w: w, opts: opts, moved: make(chan struct{})}
 	todo := make([]pendingKey, 0, len(keys))
 	seen := make(map[string]bool, len(keys))
 	for _, k := range keys {
@@ -163,7 +165,7 @@ func (c *Claims) open(ctx context.Context, k pendingKey) (*Stream, error) {
 	s, err := c.w.openAt(ctx, k.key, opts, guess)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy--
+	c.idle()
 	switch {
 	case err == nil && c.exhausted(s):
 		c.failed = append(c.failed, k.key)
@@ -198,8 +200,21 @@ func (c *Claims) Left() []string {
 	return append([]string(nil), c.failed...)
 }
 
-// wait pauses, and then looks anew at what others held.
+// idle says that something is busy no more. The caller holds the lock.
+func (c *Claims) idle() {
+	c.busy--
+	close(c.moved)
+	c.moved = make(chan struct{})
+}
+
+// wait pauses until something moves, and looks anew at what others held.
 func (c *Claims) wait(ctx context.Context) error {
+	c.mu.Lock()
+	moved, still := c.moved, c.busy > 0 || len(c.held) > 0
+	c.mu.Unlock()
+	if !still {
+		return nil
+	}
 	t := time.NewTimer(c.opts.Poll)
 	defer t.Stop()
 	select {
@@ -207,17 +222,23 @@ func (c *Claims) wait(ctx context.Context) error {
 		return ctx.Err()
 	case <-c.w.life.Done():
 		return c.w.Err()
+	case <-moved:
+		return nil
 	case <-t.C:
 	}
 	c.mu.Lock()
 	held := c.held
+	if len(held) == 0 {
+		c.mu.Unlock()
+		return nil
+	}
 	c.held = nil
 	c.busy++ // so that nobody takes this for the end
 	c.mu.Unlock()
 	left, err := c.classify(ctx, held)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy--
+	c.idle()
 	if err != nil {
 		c.held = append(c.held, held...)
 		return err

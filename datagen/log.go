@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -148,24 +149,49 @@ func open(ctx context.Context, root objstore.Store, pipeline, experiment string,
 			return fail(err)
 		}
 	}
+	if err := l.load(ctx); err != nil {
+		return fail(err)
+	}
+	return l, nil
+}
+
+// OpenDir opens the log whose dataset is a directory, whatever that is called, as a
+// copy may be. Its pipeline and experiment have no names.
+func OpenDir(ctx context.Context, dir string, opts Options) (*Log, error) {
+	l := &Log{opts: opts.withDefaults()}
+	var err error
+	if l.data, err = objstore.OpenLocal(dir, objstore.LocalOptions{}); err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	if l.coord, err = objstore.OpenLocal(filepath.Join(filepath.Dir(dir), coordination), objstore.LocalOptions{}); err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	if err := l.load(ctx); err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	return l, nil
+}
+
+// load opens the table.
+func (l *Log) load(ctx context.Context) error {
 	table, err := memwal.Open(ctx, l.data)
 	if errors.Is(err, lance.ErrNotFound) {
 		err = fmt.Errorf("%w: %w", ErrNoLog, err)
 	}
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	base, err := table.Base(ctx)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	if _, err := CheckSchema(base.Schema()); err != nil {
-		return fail(err)
+		return err
 	}
 	l.table, l.cache = table, newCache(l.opts.CacheBytes)
 	l.views.plan = table.View
 	l.watches.log = l
-	return l, nil
+	return nil
 }
 
 // Pipeline and Experiment are the names that the log was opened with.

@@ -218,6 +218,14 @@ var jsonStructs = map[string]any{
 	"Metrics run": runView{}, "Segment": segmentView{}, "Change": changeView{}, "Checkpoint": checkpointView{}, "Failure": failureView{},
 	"Stats": statsView{}, "Curve": curveView{}, "Series": seriesView{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
 	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},
+	"Created datagen log": createdLog{}, "Datagen run": datagenRunReport{}, "Appended events": appendedEvents{},
+	"Datagen status": datagenStatus{}, "Datagen states": datagenStates{}, "Step counts": stepCounts{},
+	"Failure roll-up": failureRoll{}, "Datagen writer": datagenWriter{}, "Maintenance": datagenUpkeepView{},
+	"Listed item": datagenItemLine{}, "Shown item": datagenItem{}, "Item field": datagenField{},
+	"Field value": datagenFieldFrom{}, "Origin": datagenOrigin{}, "Completed step": datagenStep{},
+	"Item failure": datagenFailure{}, "Item fault": datagenFault{}, "Item checkpoint": datagenCheckpoint{},
+	"Field change": datagenChange{}, "Item node": datagenNode{}, "Resume plan": resumePlan{}, "Upkeep": upkeepDone{},
+	"Datagen detail": datagenDetail{}, "Session answer": datagenAnswer{}, "Session problem": datagenProblem{},
 	"Lance detail": lanceDetail{}, "Lance index": lanceIndex{}, "Lance shard": lanceShard{},
 }
 

@@ -15,7 +15,7 @@ import (
 // A new kind is a file with one type, and a line here. The first kind that
 // recognises a path has it, so the kinds must not claim each other's content.
 func logKinds() []logKind {
-	return []logKind{journalKind{}, metricsKind{}, lanceKind{}}
+	return []logKind{journalKind{}, metricsKind{}, datagenKind{}, lanceKind{}}
 }
 
 // logKind is one kind of log as ls, inspect, verify, cat, tail and cp see it.

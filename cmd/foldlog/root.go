@@ -52,7 +52,7 @@ func newRootCmd(env *cli.Env, kinds []logKind) *cobra.Command {
 	addGroup(root, "any", "Commands for any log (its kind is told by its content):",
 		a.lsCmd(), a.inspectCmd(), a.verifyCmd(), a.catCmd(), a.tailCmd(), a.cpCmd())
 	addGroup(root, "kind", "Commands for one kind of log:",
-		a.studyCmd(), a.metricsCmd())
+		a.studyCmd(), a.datagenCmd(), a.metricsCmd())
 	addGroup(root, "server", "A server for all of them:", a.serveCmd())
 	addGroup(root, "start", "To see it work:", a.demoCmd())
 	finish(root)

@@ -39,7 +39,7 @@ func (a *app) supervise(ctx context.Context, r *study.JournalReader, p *runPlan)
 	}
 	run := a.newRunning(r, p)
 	defer run.bar.Close()
-	stopped, unwatch := a.watchInterrupts(ctx, run.bar)
+	stopped, unwatch := a.watchInterrupts(ctx, run.bar, "letting the running trials finish; interrupt again to stop them, the next run takes them up", "stopping the running trials")
 	defer unwatch()
 	s := runner.Supervisor{
 		Config: p.Config, Workers: p.workers, Timeout: p.timeout, Argv: []string{self, "study", workerCommand},
@@ -97,7 +97,7 @@ func runHint(err error) string {
 
 // watchInterrupts tells what an interrupt does, and returns a context that a
 // second one ends; a third ends the process.
-func (a *app) watchInterrupts(first context.Context, bar *cli.Progress) (second context.Context, stop func()) {
+func (a *app) watchInterrupts(first context.Context, bar *cli.Progress, finishing, stopping string) (second context.Context, stop func()) {
 	second, cancel := context.WithCancel(context.Background())
 	go func() {
 		select {
@@ -107,11 +107,11 @@ func (a *app) watchInterrupts(first context.Context, bar *cli.Progress) (second 
 		}
 		again := make(chan os.Signal, 1)
 		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-		bar.Notef("letting the running trials finish; interrupt again to stop them, the next run takes them up")
+		bar.Notef("%s", finishing)
 		select {
 		case <-second.Done():
 		case <-again:
-			bar.Notef("stopping the running trials")
+			bar.Notef("%s", stopping)
 		}
 		signal.Stop(again)
 		cancel()

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/datagen/pipeline"
+	"github.com/foldlog/foldlog/datagen/pipeline/pipefile"
+	"github.com/foldlog/foldlog/internal/cli"
+)
+
+// datagenRunFlags is the command line of datagen run.
+type datagenRunFlags struct {
+	root, items, experiment, run string
+	workers                      int
+	json                         bool
+}
+
+func (a *app) datagenRunCmd() *cobra.Command {
+	var f datagenRunFlags
+	c := &cobra.Command{
+		Use:   "run PIPELINE.yaml [--root ROOT] [--items FILE.jsonl] [--workers N]",
+		Short: "Run a pipeline whose steps are commands, and go on where it stopped",
+		Long: `Run a pipeline whose steps are commands in any language. A command gets the item
+as one JSON object on standard input and prints the fields that change as a JSON
+object. Each step that ends well is one durable checkpoint; what is complete is
+never run again, so the same command continues what was interrupted. Items that
+failed are tried again from the step that failed. Any number of runs, on any
+number of machines that share the root, may work on one experiment at once.
+
+The items are a JSON value a line: a key, or {"key": ..., "fields": {...},
+"tags": {...}}. --items - reads them from standard input. docs/guide/datagen.md
+tells what a pipeline file may say.
+
+The first Ctrl-C lets the running steps finish and be recorded. A second one stops
+them; they run again the next time.`,
+		Example: "  foldlog datagen run digits.yaml --items digits.jsonl --workers 8",
+		Args:    operands("PIPELINE.yaml"),
+	}
+	root := c.Flags()
+	root.StringVar(&f.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
+	root.StringVar(&f.items, "items", "", "a `FILE` with an item a line, - for standard input (default: the one that the pipeline names)")
+	root.StringVar(&f.experiment, "experiment", "", "work on the experiment `NAME` and not on that of the pipeline")
+	root.StringVar(&f.run, "run", "", "the `NAME` of this run in the log (default: drawn at random)")
+	root.IntVar(&f.workers, "workers", 0, "work on `N` items at once (default: the number of processors)")
+	root.BoolVar(&f.json, "json", false, "print the report as one JSON object")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return a.datagenRun(c.Context(), &f, args[0])
+	}
+	return c
+}
+
+func (a *app) datagenRun(ctx context.Context, f *datagenRunFlags, path string) error {
+	if f.workers < 0 || f.workers > 4096 {
+		return cli.Usagef("--workers %d: must be from 1 to 4096", f.workers)
+	}
+	file, err := pipefile.Load(path)
+	if err != nil {
+		return failed("datagen run", path, err)
+	}
+	if f.experiment != "" {
+		if err := datagen.CheckName(f.experiment); err != nil {
+			return &cli.UsageError{Err: fmt.Errorf("--experiment: %w", err)}
+		}
+		file.Experiment = f.experiment
+	}
+	if f.items != "" {
+		file.Items = f.items
+	}
+	if file.Items == "" {
+		return cli.WithHint(cli.Usagef("datagen run: there are no items"), "give --items FILE.jsonl, or a line items: FILE.jsonl in the pipeline")
+	}
+	in, dir, err := a.openItems(file.Items)
+	if err != nil {
+		return failed("datagen run: open items", file.Items, err)
+	}
+	defer in.Close()
+	ref := logRef{a.datagenRoot(f.root), file.Pipeline, file.Experiment}
+	return failed("datagen run", path, a.runPipeline(ctx, f, ref, file, pipefile.Sources(file.Items, in, dir)))
+}
+
+// openItems opens the file of items; blobs that it names are beside it.
+func (a *app) openItems(path string) (io.ReadCloser, string, error) {
+	if path == "-" {
+		if a.Stdin == nil {
+			return nil, "", errors.New("there is no standard input")
+		}
+		return io.NopCloser(a.Stdin), ".", nil
+	}
+	in, err := os.Open(path)
+	return in, filepath.Dir(path), err
+}
+
+// runPipeline runs a pipeline and shows how it goes. The first interrupt ends ctx
+// and lets steps finish; a second one stops them.
+func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logRef, file *pipefile.File, sources iter.Seq2[pipeline.Source, error]) (err error) {
+	bar := a.NewProgress("items", cli.Items)
+	defer bar.Close()
+	running, unwatch := a.watchInterrupts(ctx, bar, "letting the running steps finish; interrupt again to stop them, the next run does them again", "stopping the running steps")
+	defer unwatch()
+	w, l, err := openWriter(running, ref, f.run)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(running))) }()
+	a.Debugf("run %s writes %s", w.Run(), ref)
+	show := &datagenProgress{app: a, bar: bar}
+	began := time.Now()
+	report, err := pipeline.Run(running, pipeline.OnLog(l, w), file.Steps, show.counted(sources), pipeline.Options{
+		Workers: f.workers, Drain: ctx.Done(), OnEvent: show.event,
+	})
+	bar.Close()
+	done := datagenRunReport{Path: ref.String(), Run: w.Run(), TookMS: time.Since(began).Milliseconds(), Report: report}
+	if printErr := a.printDatagenRun(&done, f.json); err == nil {
+		err = printErr
+	}
+	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case report.Failed+report.Refused > 0:
+		return cli.WithHint(fmt.Errorf("%s failed, %s refused", plural(int64(report.Failed), "item"), plural(int64(report.Refused), "item")),
+			"foldlog datagen failures "+ref.String()+" says why; the same command tries them again")
+	}
+	return err
+}
+
+// openWriter opens a log, which is made if there is none, and a writer on it.
+func openWriter(ctx context.Context, ref logRef, run string) (*datagen.Writer, *datagen.Log, error) {
+	store, err := datagen.OpenRoot(ref.root)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := datagen.OpenOrCreate(ctx, store, ref.pipeline, ref.experiment, datagen.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := l.NewWriter(ctx, datagen.WriterOptions{Run: run})
+	return w, l, err
+}
+
+// datagenProgress shows a run as it goes. Event is called once at a time.
+type datagenProgress struct {
+	*app
+	bar                    *cli.Progress
+	read                   atomic.Int64 // items
+	ended, running, failed int64
+}
+
+// counted counts the items as they are read.
+func (p *datagenProgress) counted(sources iter.Seq2[pipeline.Source, error]) iter.Seq2[pipeline.Source, error] {
+	return func(yield func(pipeline.Source, error) bool) {
+		for s, err := range sources {
+			p.read.Add(1)
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+func (p *datagenProgress) event(e pipeline.Event) {
+	name := e.Item + " " + e.Step.Instance
+	switch e.Kind {
+	case pipeline.Began:
+		if !e.Sub {
+			p.running++
+		}
+		if e.Passed > 0 && p.Verbose {
+			p.bar.Notef("%s goes on after %s", e.Item, plural(int64(e.Passed), "step"))
+		}
+	case pipeline.Ended:
+		if !e.Sub {
+			p.running--
+			p.ended++
+		}
+	case pipeline.Done:
+		if p.Verbose {
+			p.bar.Notef("%s is done", name)
+		}
+	case pipeline.Failed:
+		p.failedAttempt(name, e)
+	case pipeline.Refused:
+		p.bar.Notef("%v; it is left as it is", e.Err)
+	}
+	p.bar.Set(p.ended, p.read.Load())
+	p.bar.Say(fmt.Sprintf("%d running, %d failed", p.running, p.failed))
+}
+
+func (p *datagenProgress) failedAttempt(name string, e pipeline.Event) {
+	if !e.Last {
+		p.bar.Notef("%s failed, and is tried again: %v", name, e.Err)
+		return
+	}
+	if !e.Sub {
+		p.running--
+		p.failed++
+	}
+	p.bar.Notef("%s failed: %v", name, e.Err)
+}
+
+// datagenRunReport is the output of `foldlog datagen run --json`.
+type datagenRunReport struct {
+	Path   string `json:"path"`
+	Run    string `json:"run"` // as the log names it
+	TookMS int64  `json:"took_ms"`
+	pipeline.Report
+}
+
+func (a *app) printDatagenRun(r *datagenRunReport, asJSON bool) error {
+	if asJSON {
+		return cli.WriteJSON(a.Out(), r)
+	}
+	took := cli.Duration(time.Duration(r.TookMS) * time.Millisecond)
+	pairs := [][2]string{
+		{"log", cli.Safe(r.Path)},
+		{"this run", fmt.Sprintf("%d completed, %d filtered, %d failed, in %s", r.Completed, r.Filtered, r.Failed, took)},
+		{"steps", strconv.Itoa(r.Steps)},
+	}
+	for _, p := range []struct {
+		label string
+		n     int
+		more  string
+	}{
+		{"tried again", r.Retries, ""}, {"refused", r.Refused, ", left as they are"}, {"left", r.Left, ", to be resumed by the next run"},
+	} {
+		if p.n > 0 {
+			pairs = append(pairs, [2]string{p.label, strconv.Itoa(p.n) + p.more})
+		}
+	}
+	return cli.WriteFields(a.Out(), pairs...)
+}

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// datagenKind is a datagen log in a directory: a Lance dataset that has the columns
+// of one. Its events are told as the log means them, those of shards too.
+type datagenKind struct{}
+
+var _ logKind = datagenKind{}
+
+func (datagenKind) Name() string { return "datagen log" }
+
+// Identify leaves what cannot be opened to the kind of any Lance dataset.
+func (datagenKind) Identify(c candidate) (string, error) {
+	log, err := lanceKind{}.Identify(c)
+	if err != nil || log == "" {
+		return "", err
+	}
+	_, d, err := openLance(context.Background(), log)
+	if err != nil {
+		return "", nil
+	}
+	if _, err := datagen.CheckSchema(d.Schema()); err != nil && !errors.Is(err, datagen.ErrNewer) {
+		return "", nil
+	}
+	return log, nil
+}
+
+// Parts has none: ls does not look into a directory that is a log, and beside it
+// are only files that are none.
+func (datagenKind) Parts(string) []string { return nil }
+
+func openDatagen(ctx context.Context, log string) (*datagen.Log, error) {
+	return datagen.OpenDir(ctx, log, datagen.Options{})
+}
+
+func (datagenKind) Summarize(ctx context.Context, log string) (summary, error) {
+	s := summary{}
+	var err error
+	if _, s.Bytes, s.ModifiedMS, err = treeSize(ctx, log); err != nil {
+		return s, err
+	}
+	table, d, err := openLance(ctx, log)
+	if err != nil {
+		return s, err
+	}
+	shards, err := table.Shards(ctx)
+	if err != nil {
+		return s, err
+	}
+	rows, _ := unmerged(shards)
+	s.State, s.Detail = stateGood, plural(d.Rows()+rows, "event")
+	if rows > 0 {
+		s.Detail += ", " + cli.Count(rows) + " of them to be merged"
+	}
+	return s, nil
+}
+
+// datagenDetail is the detail of an inspection of a datagen log.
+type datagenDetail struct {
+	Items     int           `json:"items"` // sub-items too
+	Roots     int           `json:"roots"`
+	Suspects  int           `json:"suspects"` // items whose events may contradict each other
+	States    datagenStates `json:"states"`
+	Steps     []stepCounts  `json:"steps"`
+	Failures  []failureRoll `json:"failures"`
+	Version   uint64        `json:"version"` // of the table
+	Fragments int           `json:"fragments"`
+	Waiting   int64         `json:"waiting"` // rows that are not merged into the table
+}
+
+func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error) {
+	found := inspection{Path: log, Kind: k.Name(), State: stateGood}
+	l, err := openDatagen(ctx, log)
+	if err != nil {
+		return found, err
+	}
+	v, err := l.View(ctx)
+	if err != nil {
+		return found, err
+	}
+	s, err := summarizeLog(ctx, logRef{}, l, v)
+	if err != nil {
+		return found, err
+	}
+	o, err := v.Overview(ctx)
+	if err != nil {
+		return found, err
+	}
+	base, err := l.Table().Base(ctx)
+	if err != nil {
+		return found, err
+	}
+	if found.Files, found.Bytes, _, err = treeSize(ctx, log); err != nil {
+		return found, err
+	}
+	schema, _ := datagen.CheckSchema(base.Schema())
+	found.Format, found.Program, found.Events = fmt.Sprintf("v%d", schema), base.Writer(), s.Events
+	found.Detail = &datagenDetail{s.Items, s.Roots, s.Suspects, s.States, s.Steps, s.Failures, s.Upkeep.Version, s.Upkeep.Fragments, s.Upkeep.Waiting}
+	found.Counts = map[string]int64{
+		"items": int64(s.Items), "sub-items": int64(s.Items - s.Roots), "completed": int64(s.States.Completed), "filtered": int64(s.States.Filtered),
+		"failed": int64(s.States.Failed), "running": int64(s.States.Running + s.States.Pending),
+	}
+	for _, w := range o.Writers {
+		found.Writers = append(found.Writers, writer{Name: w.Epoch, Events: w.Events, LastMS: millis(w.Last)})
+		if first := millis(w.First); found.FirstMS == 0 || first < found.FirstMS {
+			found.FirstMS = first
+		}
+		found.LastMS = max(found.LastMS, millis(w.Last))
+	}
+	if n := len(found.Writers); n > maxWriters {
+		found.Writers = found.Writers[:maxWriters]
+		found.Notes = append(found.Notes, fmt.Sprintf("the latest %d of %d writer epochs are told", maxWriters, n))
+	}
+	if s.Suspects > 0 {
+		found.Notes = append(found.Notes, plural(int64(s.Suspects), "item")+" may be at fault; foldlog verify looks closer")
+	}
+	return found, nil
+}
+
+// maxWriters is how many writer epochs an inspection tells: each item that is
+// opened has one.
+const maxWriters = 20
+
+// Verify checks the table and its shards, that every item folds without a fault, and
+// every blob.
+func (datagenKind) Verify(ctx context.Context, log string, _ verifyOptions) (verification, error) {
+	var v verification
+	l, err := openDatagen(ctx, log)
+	if err != nil {
+		return v, err
+	}
+	base, err := l.Table().Base(ctx)
+	if err != nil {
+		return v, err
+	}
+	schema, err := datagen.CheckSchema(base.Schema())
+	if err != nil {
+		return v, err
+	}
+	v.Format = fmt.Sprintf("v%d", schema)
+	found := func(err error) { v.Faults = append(v.Faults, datagenFaultPlace(log, err)) }
+	stats, err := l.Verify(ctx, found)
+	v.Events, v.Bytes = stats.Events, stats.Bytes
+	if errors.Is(err, lance.ErrCorrupt) {
+		found(err)
+		err = nil
+	}
+	return v, err
+}
+
+func datagenFaultPlace(log string, err error) place {
+	var fault *datagen.Fault
+	if errors.As(err, &fault) {
+		return place{File: log, What: fault.Error(), Hint: "foldlog datagen item " + log + " " + fault.Item + " --trajectory shows the item; the others are not touched by it"}
+	}
+	return lanceFault(log, err)
+}
+
+// Cat writes the events as JSON, those of the table first. A blob is its size and
+// its checksum.
+func (datagenKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+	v, err := datagenView(ctx, log)
+	if err != nil {
+		return err
+	}
+	var line []byte
+	n := int64(0)
+	for e, err := range v.All(ctx) {
+		if err != nil {
+			return err
+		}
+		if n++; n < opts.From {
+			continue
+		}
+		line = append(datagen.AppendEvent(line[:0], &e), '\n')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func datagenView(ctx context.Context, log string) (*datagen.View, error) {
+	l, err := openDatagen(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	return l.View(ctx)
+}
+
+// Tail writes the latest events by their time. With Follow those that were there
+// before are held back until all are known, and then each new one is written once.
+func (datagenKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+	l, err := openDatagen(ctx, log)
+	if err != nil {
+		return err
+	}
+	last := &latest{most: opts.Last}
+	if !opts.Follow {
+		v, err := l.View(ctx)
+		if err != nil {
+			return err
+		}
+		for e, err := range v.All(ctx) {
+			if err != nil {
+				return err
+			}
+			last.add(e)
+		}
+		return last.write(w)
+	}
+	live := false
+	var failed error
+	follow := datagen.FollowOptions{Existing: opts.Last > 0, Quiet: func() {
+		if !live {
+			live, failed = true, last.write(w)
+		}
+	}}
+	for e, err := range l.Follow(ctx, follow) {
+		if err = cmp.Or(failed, err); err != nil {
+			return err
+		}
+		if !live && opts.Last > 0 {
+			last.add(e)
+		} else if err := writeEvent(w, &e); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(failed, ctx.Err())
+}
+
+func writeEvent(w io.Writer, e *datagen.Event) error {
+	_, err := w.Write(append(datagen.AppendEvent(nil, e), '\n'))
+	return err
+}
+
+// latest keeps the latest events, so many at most, the earliest on top.
+type latest struct {
+	most   int64
+	events []datagen.Event
+}
+
+func (l *latest) Len() int           { return len(l.events) }
+func (l *latest) Less(i, j int) bool { return compareEvents(l.events[i], l.events[j]) < 0 }
+func (l *latest) Swap(i, j int)      { l.events[i], l.events[j] = l.events[j], l.events[i] }
+
+// Push implements heap.Interface.
+func (l *latest) Push(e any) {
+	if e, ok := e.(datagen.Event); ok {
+		l.events = append(l.events, e)
+	}
+}
+
+// Pop implements heap.Interface.
+func (l *latest) Pop() any {
+	n := len(l.events) - 1
+	e := l.events[n]
+	l.events = l.events[:n]
+	return e
+}
+
+func (l *latest) add(e datagen.Event) {
+	if heap.Push(l, e); int64(len(l.events)) > l.most {
+		heap.Pop(l)
+	}
+}
+
+func (l *latest) write(w io.Writer) error {
+	slices.SortFunc(l.events, compareEvents)
+	for i := range l.events {
+		if err := writeEvent(w, &l.events[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compareEvents(x, y datagen.Event) int {
+	return cmp.Or(x.Time.Compare(y.Time), strings.Compare(x.Item, y.Item), cmp.Compare(x.Seq, y.Seq))
+}
+
+// Copy writes the events as they are, blobs too, into a new table without shards.
+func (datagenKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error) {
+	if opts.Salvage {
+		return copied{}, cli.WithHint(errors.New("a datagen log cannot be salvaged"),
+			"foldlog verify lists every fault; foldlog cat prints the events before the first one")
+	}
+	l, err := openDatagen(ctx, log)
+	if err != nil {
+		return copied{}, err
+	}
+	v, err := l.Table().View(ctx)
+	if err != nil {
+		return copied{}, err
+	}
+	var done copied
+	err = intoNewDir(dest, func(dir string) error {
+		store, err := objstore.OpenLocal(dir, objstore.LocalOptions{})
+		if err != nil {
+			return err
+		}
+		base := v.Base()
+		d, err := lance.Create(ctx, store, base.Schema())
+		if err != nil {
+			return err
+		}
+		d, err = d.Append(ctx, func(yield func(arrow.RecordBatch, error) bool) {
+			for rows, err := range v.Scan(ctx, lance.ScanOptions{}) {
+				if !yield(rows.RecordBatch, err) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		done.Events = d.Rows()
+		_, done.Bytes, _, err = treeSize(ctx, dir)
+		return err
+	})
+	return done, err
+}
+
+// intoNewDir lets fill write a directory that becomes dest once it is complete.
+func intoNewDir(dest string, fill func(dir string) error) error {
+	dir, err := os.MkdirTemp(filepath.Dir(dest), ".foldlog-cp-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	if err := fill(dir); err != nil {
+		return err
+	}
+	return os.Rename(dir, dest)
+}
