@@ -26,8 +26,9 @@ func (a *app) datagenAppendCmd() *cobra.Command {
 		Long: `Append events that are given as JSON, one a line, from a file or from standard
 input, as "foldlog cat" prints them; docs/format/datagen.md has the format. Lines
 that follow one another with the same item_id and checkpoint_id are one batch: they
-are durable together or not at all. event_id, root_item_id, event_ts and
-schema_version may be left out. Appending the same lines again changes nothing.`,
+are durable together or not at all. event_id, root_item_id, run_id, event_ts and
+schema_version may be left out, and writer_epoch must be. Lines that say their event_ts may be appended again
+without any change; so a call whose outcome is not known can be repeated.`,
 		Example: "  foldlog datagen append digits/v1 events.jsonl",
 		Args:    operands("LOG", "[FILE]"),
 	}
