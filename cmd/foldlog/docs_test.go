@@ -225,7 +225,7 @@ var jsonStructs = map[string]any{
 	"Field value": datagenFieldFrom{}, "Origin": datagenOrigin{}, "Completed step": datagenStep{},
 	"Item failure": datagenFailure{}, "Item fault": datagenFault{}, "Item checkpoint": datagenCheckpoint{},
 	"Field change": datagenChange{}, "Item node": datagenNode{}, "Resume plan": resumePlan{}, "Upkeep": upkeepDone{},
-	"Datagen detail": datagenDetail{}, "Session answer": datagenAnswer{}, "Session problem": datagenProblem{},
+	"Datagen detail": datagenDetail{}, "Datagen answer": datagenAnswer{}, "Datagen problem": datagenProblem{},
 	"Lance detail": lanceDetail{}, "Lance index": lanceIndex{}, "Lance shard": lanceShard{},
 }
 
