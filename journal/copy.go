@@ -108,14 +108,19 @@ func newCopier(from, to string, opts *CopyOptions) (*copier, error) {
 	if c.to, err = newLayout(c.fs, to); err != nil {
 		return nil, err
 	}
+	return c, c.vacant()
+}
+
+// vacant checks that nothing is where the destination will be.
+func (c *copier) vacant() error {
 	for _, path := range []string{c.to.head, c.to.data} {
 		if _, err := c.fs.Lstat(path); err == nil {
-			return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
+			return fmt.Errorf("%s: %w", path, fs.ErrExist)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
 func (c *copier) temporary() string { return c.to.dataFile("head.new") }

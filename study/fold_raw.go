@@ -107,7 +107,22 @@ func (op *SetStudyUserAttr) apply(st *state, env *envelope) error {
 		return err
 	}
 	st.editStudy(s).attrs.set(op.Key, newAttr(op.Key, op.Value, env))
+	if op.Key == DeletedAttr {
+		st.rename(s.Config.Name)
+	}
 	return nil
+}
+
+// rename finds out anew which study a name means: the first of that name that
+// is not deleted.
+func (st *state) rename(name string) {
+	st.names.delete(name)
+	for _, s := range st.studies.from(0) {
+		if s.Config.Name == name && !s.Deleted() {
+			st.names.set(name, s.ID)
+			return
+		}
+	}
 }
 
 func (op *SetTrialUserAttr) apply(st *state, env *envelope) error {

@@ -11,7 +11,7 @@ type Snapshot struct{ st state }
 // Seq is the sequence number of the last operation seen, 0 without.
 func (s *Snapshot) Seq() uint64 { return s.st.seq }
 
-// NumStudies is the number of studies.
+// NumStudies is the number of studies, deleted ones included.
 func (s *Snapshot) NumStudies() int { return s.st.studies.len() }
 
 // NumTrials is the number of trials in all studies.
@@ -20,8 +20,8 @@ func (s *Snapshot) NumTrials() int { return s.st.trials.len() }
 // Study finds a study. The error wraps [ErrNotFound].
 func (s *Snapshot) Study(id StudyID) (*Study, error) { return s.st.study(id) }
 
-// StudyByName finds a study by its name, the first if a journal has several of
-// that name.
+// StudyByName finds a study that is not deleted by its name, the first if a
+// journal has several of that name.
 func (s *Snapshot) StudyByName(name string) (*Study, bool) {
 	id, ok := s.st.names.get(name)
 	if !ok {
@@ -30,7 +30,7 @@ func (s *Snapshot) StudyByName(name string) (*Study, bool) {
 	return s.st.studies.at(int(id)), true
 }
 
-// Studies yields the studies in the order of creation.
+// Studies yields the studies in the order of creation, deleted ones too.
 func (s *Snapshot) Studies() iter.Seq[*Study] {
 	return func(yield func(*Study) bool) {
 		for _, st := range s.st.studies.from(0) {

@@ -32,6 +32,16 @@ func (c Counts) Total() (n int) {
 	return n
 }
 
+// DeletedAttr is the attribute that hides a study and sets its name free, unless
+// its value is false or null. The operations of the study stay.
+const DeletedAttr = SystemPrefix + "deleted"
+
+// Deleted tells whether the study is hidden: see [DeletedAttr].
+func (s *Study) Deleted() bool {
+	a, ok := s.attrs.get(DeletedAttr)
+	return ok && string(a.Value) != "false" && string(a.Value) != "null"
+}
+
 // NumTrials is the number of trials.
 func (s *Study) NumTrials() int { return s.trials.len() }
 

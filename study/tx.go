@@ -72,6 +72,13 @@ func (tx *Tx) do(op Op) error {
 	return tx.broken
 }
 
+// Apply publishes an operation that the fold accepts, without the narrower rules
+// of the methods: a parameter may be replaced, a trial may complete without
+// values, and identities must be the next ones. It is for what mirrors another
+// program's store, whose rules it has checked itself; JSON values in it must be
+// canonical.
+func (tx *Tx) Apply(op Op) error { return tx.do(op) }
+
 // end gives the outcome of the function that had the transaction.
 func (tx *Tx) end(err error) error {
 	if err == nil {

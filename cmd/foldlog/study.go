@@ -51,6 +51,7 @@ func (a *app) studyCmd() *cobra.Command {
 		a.studyBestCmd(),
 		a.studyExportCmd(),
 		a.studyMigrateCmd(),
+		a.studyServeOptunaCmd(),
 	)
 	return noun
 }

@@ -45,6 +45,56 @@ func testRaw(t *testing.T, open Factory) {
 			t.Errorf("parameter %+v", p)
 		}
 	})
+	t.Run("a deleted study sets its name free and stays", func(t *testing.T) {
+		s := open(t)
+		first := newStudy(t, s, config("a"))
+		mark := func(id study.StudyID, v string) {
+			update(t, s, func(tx *study.Tx) error { return tx.SetStudySystemAttr(id, study.DeletedAttr, []byte(v)) })
+		}
+		byName := func() any {
+			if st, ok := s.Snapshot().StudyByName("a"); ok {
+				return st.ID
+			}
+			return nil
+		}
+		mark(first, "true")
+		if st, err := s.Snapshot().Study(first); err != nil || !st.Deleted() || byName() != nil {
+			t.Errorf("after deletion: %+v, %v, by name %v", st, err, byName())
+		}
+		second := newStudy(t, s, config("a"))
+		if second == first || byName() != any(second) {
+			t.Errorf("the name means %v, the second study is %d", byName(), second)
+		}
+		mark(first, "false")
+		if byName() != any(first) {
+			t.Errorf("once it is back the name means %v", byName())
+		}
+		mark(first, "true")
+		if byName() != any(second) {
+			t.Errorf("deleted again, the name means %v", byName())
+		}
+	})
+	t.Run("what the fold accepts can be applied", func(t *testing.T) {
+		s := open(t)
+		id := newStudy(t, s, config("a"))
+		p := study.Param{Name: "x", Dist: study.IntDist{Low: 0, High: 9, Step: 1}}
+		update(t, s, func(tx *study.Tx) error {
+			ref, err := tx.CreateTrial(id, nil)
+			err = errors.Join(err, tx.Transition(ref.ID, study.Waiting, study.Running))
+			for i := range int64(2) {
+				p.Value = study.I64(i)
+				err = errors.Join(err, tx.Apply(&study.ParamsBatch{Trial: ref.ID, Params: []study.Param{p}}))
+			}
+			if refused := tx.Apply(&study.Transition{Trial: ref.ID, From: study.Waiting, To: study.Running}); !errors.Is(refused, study.ErrConflict) {
+				t.Errorf("a move from another state: %v", refused)
+			}
+			return errors.Join(err, tx.Apply(&study.Transition{Trial: ref.ID, From: study.Running, To: study.Complete}))
+		})
+		tr := trial(t, s, 0)
+		if got, _ := tr.Param("x"); tr.State != study.Complete || tr.Values != nil || len(tr.Params) != 1 || got.Value.I64() != 1 {
+			t.Errorf("trial %+v", tr)
+		}
+	})
 	t.Run("study attributes and states replace", func(t *testing.T) {
 		s := open(t)
 		id := newStudy(t, s, config("a"))

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/optuna"
+)
+
+func (a *app) studyServeOptunaCmd() *cobra.Command {
+	var addr string
+	var insecure bool
+	c := &cobra.Command{
+		Use:   "serve-optuna PATH [--addr HOST:PORT] [--insecure]",
+		Short: "Be the storage of programs that tune with Optuna",
+		Long: `Be the storage of programs that tune with Optuna 4.2 or later: they connect with
+optuna.storages.GrpcStorageProxy(host=..., port=...) and change nothing else. The
+journal at PATH is created if there is none. Several servers may be on one
+journal, beside everything else that works on it.
+
+The address is printed once calls are answered. SIGTERM or SIGINT ends the server,
+with exit status 0, after the calls under way.
+
+Whoever reaches the address may read and change every study. Only addresses of
+this machine are listened on unless --insecure is given.`,
+		Example: "  foldlog study serve-optuna search.atj\n  foldlog study serve-optuna search.atj --addr 127.0.0.1:0",
+		Args:    operands("PATH"),
+	}
+	c.Flags().StringVar(&addr, "addr", "127.0.0.1:13000", "listen on `HOST:PORT`; port 0 takes a free one")
+	c.Flags().BoolVar(&insecure, "insecure", false, "listen on other than loopback addresses, without any protection")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return failed("study serve-optuna", args[0], a.serveOptuna(c.Context(), args[0], addr, insecure))
+	}
+	return c
+}
+
+func (a *app) serveOptuna(ctx context.Context, path, addr string, insecure bool) (err error) {
+	l, err := a.listen(ctx, addr, insecure)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	j, err := a.openOrCreateJournal(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if _, err := fmt.Fprintln(a.Out(), l.Addr()); err != nil {
+		return err
+	}
+	return optuna.NewServer(j, nil).Serve(ctx, l)
+}
+
+// listen opens an address, of this machine alone unless that is waived.
+func (a *app) listen(ctx context.Context, addr string, insecure bool) (net.Listener, error) {
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--addr: %w", err)}
+	}
+	switch loopback := at.IP.IsLoopback(); {
+	case !loopback && !insecure:
+		return nil, cli.WithHint(cli.Usagef("--addr %s is not a loopback address: whoever reaches it could change every study", addr),
+			"listen on 127.0.0.1 and forward the port, or say --insecure")
+	case !loopback:
+		a.Notef("listening on %s without any protection: whoever reaches it may read and change every study", addr)
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", at.String())
+}
+
+// openOrCreateJournal opens a journal for writing that others may be creating at
+// the same time.
+func (a *app) openOrCreateJournal(ctx context.Context, path string) (*study.Journal, error) {
+	if mustExist(path) == nil {
+		return study.OpenJournal(ctx, path, a.writerOptions(nil))
+	}
+	j, err := study.CreateJournal(ctx, path, a.writerOptions(nil))
+	if errors.Is(err, journal.ErrExist) {
+		return study.OpenJournal(ctx, path, a.writerOptions(nil))
+	}
+	return j, err
+}

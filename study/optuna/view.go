@@ -1,0 +1,114 @@
+package optuna
+
+import (
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/study"
+	pb "github.com/foldlog/foldlog/study/optuna/optunapb"
+)
+
+// viewer makes messages of what a snapshot shows. It remembers how distributions
+// are spelled, since thousands of trials share a few.
+type viewer struct {
+	dists map[study.Distribution]string
+	buf   []byte
+}
+
+func newViewer() *viewer { return &viewer{dists: map[study.Distribution]string{}} }
+
+// dist is a distribution as Optuna spells it, "" for one it has no notion of.
+func (v *viewer) dist(d study.Distribution) string {
+	text, ok := v.dists[d]
+	if !ok {
+		if v.buf, ok = appendDist(v.buf[:0], d); ok {
+			text = string(v.buf)
+		}
+		v.dists[d] = text
+	}
+	return text
+}
+
+func (v *viewer) study(st *study.Study) *pb.Study {
+	m := &pb.Study{StudyId: int64(st.ID), StudyName: st.Config.Name, Directions: directionsOf(st)}
+	m.UserAttributes, m.SystemAttributes = attrMaps(st.Attrs())
+	return m
+}
+
+func directionsOf(st *study.Study) []pb.StudyDirection {
+	ds := make([]pb.StudyDirection, len(st.Config.Directions))
+	for i, d := range st.Config.Directions {
+		if d == study.Maximize {
+			ds[i] = pb.StudyDirection_MAXIMIZE
+		}
+	}
+	return ds
+}
+
+func (v *viewer) trial(t *study.Trial) *pb.Trial {
+	m := &pb.Trial{
+		TrialId: int64(t.ID), Number: int64(t.Number), State: pb.TrialState(stateNumbers[stateOf(t)]), Values: valuesOf(t),
+		DatetimeStart: startOf(t).local(wireLayout), DatetimeComplete: completeOf(t).local(wireLayout),
+		Params: make(map[string]float64, len(t.Params)), Distributions: make(map[string]string, len(t.Params)),
+		IntermediateValues: make(map[int64]float64, t.NumReports()),
+	}
+	for _, p := range t.Params {
+		text := v.dist(p.Dist)
+		if x, ok := toInternal(p.Value); ok && text != "" {
+			m.Params[p.Name], m.Distributions[p.Name] = x, text
+		}
+	}
+	for _, p := range points(t) {
+		m.IntermediateValues[p.step] = p.value
+	}
+	m.UserAttributes, m.SystemAttributes = attrMaps(t.Attrs())
+	return m
+}
+
+// points are the intermediate values; of those of one step the last one counts.
+func points(t *study.Trial) []point {
+	ps := make([]point, 0, t.NumReports())
+	for key, a := range t.Attrs() {
+		if text, ok := strings.CutPrefix(key, stepKey); ok {
+			step, err := strconv.ParseInt(text, 10, 64)
+			s := serde.NewScanner(a.Value)
+			if value := s.Float64(); err == nil && s.End() == nil {
+				ps = append(ps, point{step, value})
+			}
+		}
+	}
+	for step, values := range t.Reports() {
+		if step < 1<<63 && len(values) > 0 {
+			ps = append(ps, point{int64(step), values[0]})
+		}
+	}
+	return ps
+}
+
+// selectTrials are the trials of a study, by number, whose id is greater than one
+// or among those included. It costs nothing for the others.
+func selectTrials(snap *study.Snapshot, st *study.Study, included []int64, greater int64) []*study.Trial {
+	at := func(number int) *study.Trial {
+		t, _ := snap.TrialByNumber(st.ID, uint64(number)) // there are NumTrials of them
+		return t
+	}
+	from := sort.Search(st.NumTrials(), func(i int) bool { return int64(at(i).ID) > greater })
+	included = slices.Clone(included)
+	slices.Sort(included)
+	trials := make([]*study.Trial, 0, st.NumTrials()-from+len(included))
+	for _, id := range slices.Compact(included) {
+		if id < 0 || id > greater {
+			continue
+		}
+		if t, err := snap.Trial(study.TrialID(id)); err == nil && t.Study == st.ID {
+			trials = append(trials, t)
+		}
+	}
+	for i := from; i < st.NumTrials(); i++ {
+		trials = append(trials, at(i))
+	}
+	return trials
+}
