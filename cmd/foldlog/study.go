@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ goes silent can be failed and tried again by "study retry".`
 func (a *app) studyCmd() *cobra.Command {
 	noun := &cobra.Command{
 		Use:   "study",
-		Short: "Hyper-parameter search: create, run, ask, tell, look and export",
+		Short: "Hyper-parameter search: create, run, ask, tell, look, import and export",
 		Long:  studyLong,
 	}
 	noun.AddCommand(
@@ -50,6 +51,7 @@ func (a *app) studyCmd() *cobra.Command {
 		a.studyTrialsCmd(),
 		a.studyBestCmd(),
 		a.studyExportCmd(),
+		a.studyImportCmd(),
 		a.studyMigrateCmd(),
 		a.studyServeOptunaCmd(),
 	)
@@ -142,26 +144,48 @@ func pickStudy(snap *study.Snapshot, path, name string) (*study.Study, error) {
 		}
 		return nil, fmt.Errorf("study %q: %w; the journal holds %s", name, study.ErrNotFound, studyNames(snap))
 	}
-	switch snap.NumStudies() {
+	var first *study.Study
+	n := 0
+	for st := range openStudies(snap) {
+		if n++; n == 1 {
+			first = st
+		}
+	}
+	switch n {
 	case 0:
 		err := fmt.Errorf("the journal holds no study: %w", study.ErrNotFound)
 		return nil, cli.WithHint(err, "foldlog study create "+path+" creates one")
 	case 1:
-		return snap.Study(0)
+		return first, nil
 	}
 	return nil, cli.WithHint(cli.Usagef("the journal holds %s", studyNames(snap)), "say which: --study NAME")
+}
+
+// openStudies yields the studies that are not deleted.
+func openStudies(snap *study.Snapshot) iter.Seq[*study.Study] {
+	return func(yield func(*study.Study) bool) {
+		for st := range snap.Studies() {
+			if !st.Deleted() && !yield(st) {
+				return
+			}
+		}
+	}
 }
 
 // studyNames lists the first studies of a journal.
 func studyNames(snap *study.Snapshot) string {
 	const limit = 20
 	var names []string
-	for st := range snap.Studies() {
+	more := 0
+	for st := range openStudies(snap) {
 		if len(names) == limit {
-			names = append(names, fmt.Sprintf("and %d more", snap.NumStudies()-limit))
-			break
+			more++
+			continue
 		}
 		names = append(names, strconv.Quote(st.Config.Name))
+	}
+	if more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	if len(names) == 0 {
 		return "no study"

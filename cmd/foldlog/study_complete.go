@@ -15,7 +15,7 @@ func completeStudies(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	var names []string
 	if len(args) > 0 {
 		withSnapshot(args[0], func(snap *study.Snapshot) {
-			for st := range snap.Studies() {
+			for st := range openStudies(snap) {
 				// A shell cannot complete a name with a newline in it, and
 				// would show others what they ask the terminal to do.
 				if name := st.Config.Name; cli.Safe(name) == name {

@@ -21,8 +21,8 @@ func (a *app) studyShowCmd() *cobra.Command {
 		Short: "Show the studies of a journal, who works on what, or one trial",
 		Long: `Show the studies of a journal: what they are about, how many trials are in each
 state, the best ones, who works on which, and what is still to be done after the
-end of managed trials. --all also lists trials that wait or are paused, and the
-attributes.
+end of managed trials. --all also lists trials that wait or are paused, the
+attributes, and studies that were deleted.
 
 With NUMBER show one trial: parameters, results, reports, and the trials that it
 repeats with what they reported.`,
@@ -30,7 +30,7 @@ repeats with what they reported.`,
 		Args:    operands("PATH", "[NUMBER]"),
 	}
 	name := studyFlag(c)
-	all := c.Flags().Bool("all", false, "list waiting and paused trials and attributes too")
+	all := c.Flags().Bool("all", false, "list waiting and paused trials, attributes and deleted studies too")
 	asJSON := jsonFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 2 {
@@ -81,7 +81,11 @@ func (a *app) showStudies(r *study.JournalReader, path, name string, all, asJSON
 		}
 		shown.Studies = append(shown.Studies, showStudy(snap, st, all))
 	} else {
-		for st := range snap.Studies() {
+		studies := openStudies(snap)
+		if all {
+			studies = snap.Studies()
+		}
+		for st := range studies {
 			shown.Studies = append(shown.Studies, showStudy(snap, st, all))
 		}
 	}
@@ -136,7 +140,7 @@ func viewPending(t *study.Trial, e *study.OutboxEntry) pendingView {
 
 func (a *app) printStudy(w io.Writer, st *study.Study, s shownStudy, all bool) error {
 	pairs := [][2]string{
-		{"study", fmt.Sprintf("%s (id %d)", s.Name, s.ID)},
+		{"study", fmt.Sprintf("%s (id %d)%s", s.Name, s.ID, deletedText(s.Deleted))},
 		{"objective", objectives(st)},
 	}
 	for _, p := range s.Space {
@@ -162,6 +166,13 @@ func (a *app) printStudy(w io.Writer, st *study.Study, s shownStudy, all bool) e
 		return err
 	}
 	return a.printPending(w, s.Pending)
+}
+
+func deletedText(deleted bool) string {
+	if deleted {
+		return ", deleted"
+	}
+	return ""
 }
 
 // trialsText is "5: 1 waiting, 4 complete".

@@ -156,9 +156,10 @@ type studySummary struct {
 	Space      []paramSpace `json:"space"`      // the declared parameters
 	CreatedMS  uint64       `json:"created_ms"`
 	Trials     int64        `json:"trials"`
-	States     stateCounts  `json:"states"` // how many trials are in each
-	Best       []bestTrial  `json:"best"`   // the best trial, or the Pareto front
-	Attrs      attrValues   `json:"attrs"`  // user attributes
+	States     stateCounts  `json:"states"`  // how many trials are in each
+	Best       []bestTrial  `json:"best"`    // the best trial, or the Pareto front
+	Attrs      attrValues   `json:"attrs"`   // user attributes
+	Deleted    bool         `json:"deleted"` // hidden, its name free for another
 }
 
 // stateCounts is the number of trials in every state.
@@ -229,7 +230,7 @@ func summarizeStudy(snap *study.Snapshot, st *study.Study) studySummary {
 		Name: st.Config.Name, ID: uint64(st.ID), Directions: directionNames(st), Metrics: metricNames(st),
 		Unit: st.Config.ResourceUnit, Space: spaceOf(st), CreatedMS: st.CreatedMillis, Trials: int64(st.NumTrials()),
 		States: stateCounts{c[study.Waiting], c[study.Running], c[study.Paused], c[study.Complete], c[study.Pruned], c[study.Failed]},
-		Best:   []bestTrial{}, Attrs: attrValues{},
+		Best:   []bestTrial{}, Attrs: attrValues{}, Deleted: st.Deleted(),
 	}
 	if st.Config.Seed != nil {
 		seed := strconv.FormatUint(*st.Config.Seed, 10)

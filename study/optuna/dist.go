@@ -266,11 +266,11 @@ func compatible(was, is study.Distribution) error {
 	case !aOK || !bOK:
 		return nil
 	case kindA != kindB:
-		return fmt.Errorf("%w: cannot set different distribution kind to the same parameter name", ErrInvalid)
+		return fmt.Errorf("%w: cannot set different distribution kind to the same parameter name", errIncompatible)
 	case kindA == "CategoricalDistribution" && !bytes.Equal(a, b):
-		return fmt.Errorf("%w: CategoricalDistribution does not support dynamic value space", ErrInvalid)
+		return fmt.Errorf("%w: CategoricalDistribution does not support dynamic value space", errIncompatible)
 	case logA != logB:
-		return fmt.Errorf("%w: cannot set different log configuration to the same parameter name", ErrInvalid)
+		return fmt.Errorf("%w: cannot set different log configuration to the same parameter name", errIncompatible)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package optuna
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -23,6 +24,10 @@ var (
 	ErrDuplicate = errors.New("a study of that name exists")
 	// ErrInvalid is Optuna's ValueError.
 	ErrInvalid = errors.New("invalid value")
+
+	// errIncompatible is the ErrInvalid of a distribution that does not go with
+	// another trial's.
+	errIncompatible = fmt.Errorf("%w: incompatible distribution", ErrInvalid)
 )
 
 // codeOf tells an error as Optuna's own server does, where it does.

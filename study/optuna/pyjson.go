@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/foldlog/foldlog/internal/serde"
@@ -202,3 +205,16 @@ func appendPyFloat(dst []byte, f float64) []byte {
 	}
 	return serde.AppendFloat(dst, f)
 }
+
+// oneLine takes the line breaks out of a text that is JSON, where they can only
+// stand between values.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -41,17 +41,17 @@ func readTemplate(m *pb.Trial) (tpl *template, err error) {
 		return nil, err
 	}
 	tpl.values = noneIfEmpty(m.GetValues())
-	for _, name := range slices.Sorted(maps.Keys(m.GetParams())) {
+	for _, name := range sortedKeys(m.GetParams()) {
 		d, err := parseDist(m.GetDistributions()[name])
 		if err != nil {
 			return nil, fmt.Errorf("parameter %.80q: %w", name, err)
 		}
 		tpl.params = append(tpl.params, param{name, m.GetParams()[name], d})
 	}
-	for _, key := range slices.Sorted(maps.Keys(m.GetUserAttributes())) {
+	for _, key := range sortedKeys(m.GetUserAttributes()) {
 		tpl.attrs = append(tpl.attrs, attr{userSide, key, m.GetUserAttributes()[key]})
 	}
-	for _, key := range slices.Sorted(maps.Keys(m.GetSystemAttributes())) {
+	for _, key := range sortedKeys(m.GetSystemAttributes()) {
 		tpl.attrs = append(tpl.attrs, attr{systemSide, key, m.GetSystemAttributes()[key]})
 	}
 	for _, step := range slices.Sorted(maps.Keys(m.GetIntermediateValues())) {
