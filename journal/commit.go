@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Tx collects the operations of one call of [Writer.Do].
@@ -85,6 +86,7 @@ func (w *Writer) commit(rs []*request) {
 			return
 		}
 	}
+	w.due = 0
 	g := &group{w: w, base: w.reader.snap.head, next: w.reader.snap.head.Ops + 1}
 	var members []*request
 	for i, r := range rs {
@@ -107,7 +109,6 @@ func (w *Writer) commit(rs []*request) {
 		}
 		members = append(members, r)
 	}
-	w.group = len(members)
 	w.finish(g, members)
 }
 
@@ -132,8 +133,11 @@ func (w *Writer) finish(g *group, members []*request) {
 		settle(members, nil)
 		return
 	}
+	began := time.Now()
 	published, err := w.publish(g)
 	w.m.Settle(published)
+	waiting, _ := w.pending()
+	w.due, w.took = waiting+len(members), time.Since(began)
 	if err != nil {
 		w.seal()
 	}

@@ -109,14 +109,36 @@ func (w *Writer) leaseNeeded() bool {
 	return slices.ContainsFunc(w.queue, func(r *request) bool { return r.fn != nil })
 }
 
-// gather lets the callers of the last group, who are just being told of it,
-// come back with their next operations before a new group begins.
+// maxPatience is how long a writer at most waits for callers to come back.
+const maxPatience = 2 * time.Millisecond
+
+// gather lets the callers of the last group, who have just been told of it, come
+// back with their next operations before a new group begins. Without it callers
+// fall into two halves, one of which always waits for the other to be published.
+// The wait is a part of what publishing takes, and shorter after one in vain.
 func (w *Writer) gather() {
-	for i := 0; i < 64 && w.group > 1; i++ {
-		if n, _ := w.pending(); n >= w.group {
+	for range 64 {
+		if n, _ := w.pending(); n >= w.due {
 			return
 		}
 		runtime.Gosched()
+	}
+	if w.lease.wanted() {
+		return
+	}
+	w.patience = min(w.patience+w.took/8, w.took/3, maxPatience)
+	for until := time.Now().Add(w.patience); ; {
+		n, closing := w.pending()
+		left := time.Until(until)
+		switch {
+		case n >= w.due:
+			w.patience *= 2
+			return
+		case left <= 0 || closing:
+			w.patience /= 2
+			return
+		}
+		w.awake(left)
 	}
 }
 

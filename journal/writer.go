@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/foldlog/foldlog/internal/fsx"
 )
@@ -32,7 +33,9 @@ type Writer struct {
 	data     *dataFile
 	nFiles   uint64
 	nTickets uint64
-	group    int // size of the last group
+	due      int           // callers who wait, or may be back at once
+	took     time.Duration // to publish the last group
+	patience time.Duration // to wait for those that are due
 	ended    error
 }
 

@@ -18,6 +18,8 @@ const (
 	DefaultMaxRequestBytes = 64 << 20
 	// DefaultGrace is how long calls may go on after a server was told to end.
 	DefaultGrace = 5 * time.Second
+
+	window = 1 << 20
 )
 
 // ServerOptions configure [NewServer]. The zero value is ready for use.
@@ -56,7 +58,9 @@ func NewServer(store study.Storage, opts *ServerOptions) *Server {
 		o.Grace = DefaultGrace
 	}
 	s := &Server{store: store, grace: o.Grace}
-	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(o.MaxRequestBytes), grpc.UnaryInterceptor(answered))
+	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(o.MaxRequestBytes), grpc.UnaryInterceptor(answered),
+		// Windows of fixed size spare every call the pings that measure them.
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window))
 	pb.RegisterStorageServiceServer(s.grpc, s)
 	return s
 }
