@@ -18,6 +18,10 @@ const (
 	DefaultCandidates = 24
 	// maxGood is how many trials are good at most.
 	maxGood = 25
+	// togetherChance is how often parameters are modelled as one point. On a
+	// front the good trials are far from each other, and few for so many
+	// dimensions: the parameters one by one say more.
+	togetherChance, togetherChanceSeveral = 0.8, 0.25
 )
 
 // TPE is the tree-structured Parzen estimator: it models where the good trials
@@ -37,8 +41,9 @@ type TPE struct {
 	Candidates int
 	// Univariate models every parameter by itself, which sees no interactions
 	// but does not mind how many parameters there are. Multivariate models the
-	// parameters that a trial gets together as one point. With neither four
-	// trials of five do so, by chance, and one the other.
+	// parameters that a trial gets together as one point. With neither a coin
+	// decides for each trial: four of five take the second, with several
+	// objectives one of four.
 	Univariate, Multivariate bool
 }
 
@@ -71,7 +76,11 @@ func (s TPE) Sample(h *History, space []study.SpaceParam) ([]study.Value, error)
 		low := newParzen(where, best, normalWeights(weight))
 		return suggestPoint(rng, low, newParzen(where, rest, ageWeights(len(rest[0]))), candidates)
 	}
-	together := rng.IntN(5) > 0
+	chance := togetherChance
+	if len(h.Directions) > 1 {
+		chance = togetherChanceSeveral
+	}
+	together := rng.Float64() < chance
 	if (together || s.Multivariate) && !s.Univariate {
 		return valuesAt(axes, suggest(0, len(axes))), nil
 	}

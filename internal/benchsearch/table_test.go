@@ -1,0 +1,60 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"github.com/foldlog/foldlog/study/sampler"
+)
+
+func upTo(from, to int) (v []float64) {
+	for i := from; i < to; i++ {
+		v = append(v, float64(i))
+	}
+	return v
+}
+
+// The values are SciPy's, mannwhitneyu(method="asymptotic").
+func TestMannWhitney(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b []float64
+		want float64
+	}{
+		"some overlap": {upTo(1, 6), upTo(3, 8), 0.11384629800665805},
+		"apart":        {upTo(0, 20), upTo(20, 40), 6.795615128173358e-08},
+		"many ties":    {[]float64{1, 1, 1, 2}, []float64{1, 2, 2, 2}, 0.24706152509165802},
+		"all the same": {[]float64{1, 1}, []float64{1, 1, 1}, 1},
+	} {
+		for _, got := range []float64{mannWhitney(c.a, c.b), mannWhitney(c.b, c.a)} {
+			if math.Abs(got-c.want) > 1e-12 {
+				t.Errorf("%s: %v, want %v", name, got, c.want)
+			}
+		}
+	}
+}
+
+// The problems must have the optimum that scores are counted from, and give the
+// same values again: Optuna's scores are kept by them.
+func TestProblemsAreWhatTheyAre(t *testing.T) {
+	for name, x := range map[string][]float64{
+		"branin": {(math.Pi + 5) / 15, 2.275 / 15}, "hartmann6": {0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573},
+		"rosenbrock10": {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, "rastrigin10": {1.3, -1.3, 1.3, -1.3, 1.3, -1.3, 1.3, -1.3, 1.3, -1.3},
+	} {
+		f := map[string]func([]float64) float64{
+			"branin":    func(x []float64) float64 { return branin(15*x[0]-5, 15*x[1]) },
+			"hartmann6": hartmann6, "rosenbrock10": rosenbrock, "rastrigin10": rastrigin,
+		}[name]
+		for _, p := range problems() {
+			if p.name == name && math.Abs(f(x)-p.optimum) > 1e-4 {
+				t.Errorf("%s: %v at the optimum, %v by the table", name, f(x), p.optimum)
+			}
+		}
+	}
+	for _, p := range problems() {
+		_, get, failed := asker(&sampler.History{Seed: 1}, p, sampler.Random{})
+		a, b := p.eval(get), p.eval(get)
+		if *failed != nil || len(a) != p.objectives || a[0] != b[0] || math.IsNaN(a[0]) || a[0] == worstLoss {
+			t.Errorf("%s: %v and %v, error %v", p.name, a, b, *failed)
+		}
+	}
+}

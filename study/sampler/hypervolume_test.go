@@ -1,0 +1,65 @@
+package sampler
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+func TestHypervolumes(t *testing.T) {
+	for name, c := range map[string]struct {
+		points [][]float64
+		corner []float64
+		want   float64
+	}{
+		"nothing":            {nil, []float64{1, 1}, 0},
+		"one axis":           {[][]float64{{3}, {1}, {2}}, []float64{4}, 3},
+		"a square":           {[][]float64{{0, 0}}, []float64{2, 2}, 4},
+		"stairs":             {[][]float64{{0, 2}, {1, 1}, {2, 0}}, []float64{3, 3}, 6},
+		"one that dominates": {[][]float64{{0, 0}, {1, 1}}, []float64{2, 2}, 4},
+		"the same twice":     {[][]float64{{1, 1}, {1, 1}}, []float64{2, 2}, 1},
+		"a cube and a slab":  {[][]float64{{1, 1, 1}, {0, 0, 2}}, []float64{3, 3, 3}, 8 + 5},
+	} {
+		if got := hypervolume(c.points, c.corner); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestContributions(t *testing.T) {
+	inf := math.Inf(1)
+	for name, c := range map[string]struct{ losses, want [][]float64 }{
+		"a front and one behind it": {[][]float64{{0, 10}, {5, 5}, {10, 0}, {10, 10}}, [][]float64{{5, 25, 5, 0}}},
+		"not finite":                {[][]float64{{0, inf}, {1, 1}}, [][]float64{{1, 1}}},
+		"four objectives":           {[][]float64{{0, 1, 2, 3}, {1, 2, 3, 4}}, [][]float64{{1, 1}}},
+		"nothing":                   {nil, [][]float64{{}}},
+	} {
+		if diff := cmp.Diff(c.want[0], contributions(c.losses), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// What single points add cannot be more than there is, and one that is dominated
+// adds nothing.
+func TestContributionsAddUpToNoMoreThanTheWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		axes := rapid.IntRange(1, 3).Draw(t, "axes")
+		losses := rapid.SliceOfN(rapid.SliceOfN(rapid.Float64Range(-10, 10), axes, axes), 1, 12).Draw(t, "losses")
+		whole, sum := hypervolume(losses, beyond(losses)), 0.0
+		for i, c := range contributions(losses) {
+			sum += c
+			for _, other := range losses {
+				if dominates(other, losses[i]) && c > 1e-9*whole {
+					t.Fatalf("%v adds %v, and %v dominates it", losses[i], c, other)
+				}
+			}
+		}
+		if sum > whole*(1+1e-9) {
+			t.Fatalf("%v add %v to %v", losses, sum, whole)
+		}
+	})
+}
