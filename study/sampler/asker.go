@@ -40,6 +40,7 @@ func (a *Asker) Suggest(name string, dist study.Distribution) (study.Value, erro
 		return a.values[i], nil
 	}
 	alone := *a.history
+	alone.apart = true
 	alone.Seed ^= hashName(name) // parameters of one trial must not be drawn alike
 	values, err := sample(a.sampler, &alone, []study.SpaceParam{{Name: name, Dist: dist}})
 	if err != nil {

@@ -74,6 +74,7 @@ func sampleGroup(s Sampler, h *History, group []study.SpaceParam) ([]study.Value
 		return sample(s, h, group)
 	}
 	alone := *h
+	alone.apart = true
 	alone.Seed ^= hashName(group[0].Name) // groups of one trial must not be drawn alike
 	alone.Trials = slices.DeleteFunc(slices.Clone(h.Trials), func(t *study.Trial) bool {
 		return slices.ContainsFunc(group, func(p study.SpaceParam) bool { _, has := t.Param(p.Name); return !has })

@@ -190,3 +190,41 @@ func TestTexts(t *testing.T) {
 		}
 	}
 }
+
+// What a branch has must not depend on which branch it is: all combinations come
+// up.
+func TestQMCCoversBranches(t *testing.T) {
+	branch := &study.CatDist{Version: 1, Choices: []study.Choice{study.IntChoice(0), study.IntChoice(1), study.IntChoice(2)}}
+	l := newLab(t, 1, 6)
+	seen := map[[3]int]int{}
+	for n := range uint64(240) {
+		var ref study.TrialRef
+		l.update(func(tx *study.Tx) (err error) {
+			ref, err = tx.CreateTrial(l.id, nil)
+			return err
+		})
+		asker := NewAsker(QMC{}, l.history(n))
+		var params []study.Param
+		get := func(name string, dist study.Distribution) study.Value {
+			v, err := asker.Suggest(name, dist)
+			if err != nil {
+				t.Fatal(err)
+			}
+			params = append(params, study.Param{Name: name, Dist: dist, Value: v})
+			return v
+		}
+		kind := int(get("branch", branch).Cat())
+		prefix := string(rune('a' + kind))
+		x := get(prefix+"x", study.FloatDist{High: 1}).F64()
+		y := get(prefix+"y", study.FloatDist{High: 1}).F64()
+		seen[[3]int{kind, int(2 * x), int(2 * y)}]++
+		l.end(l.start(ref.ID, params), study.Complete, 0)
+	}
+	for kind := range 3 {
+		for corner := range 4 {
+			if got := seen[[3]int{kind, corner / 2, corner % 2}]; got < 8 || got > 35 {
+				t.Errorf("branch %d, corner %d: %d trials of 240, want about 20", kind, corner, got)
+			}
+		}
+	}
+}

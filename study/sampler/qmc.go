@@ -9,7 +9,8 @@ import (
 // QMC fills the space evenly: the trial of number n gets point n of a Sobol
 // sequence that the study's seed scrambles. It does not look at results. Any
 // 2^k trials in a row from a multiple of 2^k on are spread evenly over each
-// parameter, far more evenly than by [Random].
+// parameter, far more evenly than by [Random]. Parameters that not every trial has
+// are drawn as Random does: no sequence is even on some of its points.
 type QMC struct {
 	// Plain leaves out the scrambling: the first trial is then in the lowest
 	// corner, and the seed does not matter.
@@ -35,6 +36,9 @@ func polynomialsFor(dims int) []uint32 {
 
 // Sample implements [Sampler].
 func (s QMC) Sample(h *History, space []study.SpaceParam) ([]study.Value, error) {
+	if h.apart {
+		return Random{}.Sample(h, space)
+	}
 	axes, polys := newAxes(space), polynomialsFor(len(space))
 	values := make([]study.Value, len(space))
 	for i := range axes {

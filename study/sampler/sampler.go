@@ -30,6 +30,9 @@ type History struct {
 	// Trials are the other trials that have parameters, by number: finished
 	// ones, and those that run or pause.
 	Trials []*study.Trial
+	// apart tells that only a part of the trial's parameters is asked for, which
+	// other trials may not have.
+	apart bool
 }
 
 // NewHistory is the history of a study for one of its trials. It looks at every
