@@ -16,7 +16,25 @@
 //
 // # Who may write
 //
-// An item has one live writer. Another takes it over only after it has claimed
-// and sealed the shard of the one before, which can acknowledge nothing from
-// then on, and goes on under a writer epoch of its own.
+// An item has one live writer: that of its last event, or, for the next one, that of
+// the highest claim. Another takes it over only after it has claimed and sealed the
+// shards of both, which can acknowledge nothing from then on, has put a claim of its
+// own, and has looked at the item once more in a view that is younger than all that. It
+// goes on under a writer epoch of its own. Which writers live is told by leases; a
+// mistake there fences a writer that lives, and loses nothing.
+//
+//	shard of the last event      claim of the next sequence     who may go on
+//	ours                         anybody's                      we
+//	of a writer that lives       anybody's                      its writer
+//	sealed, or no event          of a writer that lives         the claim's writer
+//	sealed, or no event          none, given up, or sealed      whoever puts the next turn
+//
+// Claim files say nothing once the log is past their sequence. docs/format/datagen.md
+// has them and the leases.
+//
+// # Reading
+//
+// A [View] is one state of the base and all shards, so that an item whose writer
+// changed is never seen with a gap. Duplicates count once; copies of an event that
+// differ are a fault of the item, found for as long as both are there.
 package datagen
