@@ -112,6 +112,9 @@ func (c *Claims) order(ctx context.Context) error {
 // for it takes over what they leave behind should they die.
 func (c *Claims) Next(ctx context.Context) (*Stream, error) {
 	for {
+		if err := c.renew(ctx); err != nil {
+			return nil, err
+		}
 		k, state := c.pop()
 		switch state {
 		case nothing:
@@ -245,4 +248,34 @@ func (c *Claims) wait(ctx context.Context) error {
 	}
 	c.todo = append(c.todo, left...)
 	return nil
+}
+
+// manyClashes is after how many items in a row that others had the list is renewed.
+const manyClashes = 32
+
+// renew drops what has ended since from a list that has become old, and goes on
+// somewhere else in it.
+func (c *Claims) renew(ctx context.Context) error {
+	c.mu.Lock()
+	if c.clashes < manyClashes || len(c.todo) < manyClashes {
+		c.mu.Unlock()
+		return nil
+	}
+	old := c.todo
+	c.todo, c.clashes = nil, 0
+	c.busy++ // so that nobody takes this for the end
+	c.mu.Unlock()
+	left, err := c.classify(ctx, old)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy--
+	if err != nil {
+		left = old
+	}
+	if n := len(left); n > 0 {
+		from := rand.IntN(n)
+		left = append(append(make([]pendingKey, 0, n), left[from:]...), left[:from]...)
+	}
+	c.todo = append(c.todo, left...)
+	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -312,5 +313,29 @@ func resume(ctx context.Context, l *Log) error {
 			}
 		}
 		return s.End(ctx, EndCompleted)
+	}
+}
+
+// TestAWriterThatIsAboutToBeginIsNotTakenForSealed looks at a writer that has its lease
+// and no shard yet.
+func TestAWriterThatIsAboutToBeginIsNotTakenForSealed(t *testing.T) {
+	l := newLog(t, objstore.NewMemory())
+	w := newWriter(t, l)
+	id := memwal.NewID()
+	other := newWriter(t, l)
+	election, err := l.leaseOf(id, other.holder())
+	check(t, err)
+	_, err = election.Try(t.Context())
+	check(t, err)
+	if _, err := l.others(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Writers(t.Context())
+	check(t, err)
+	mem, err := l.table.NewWriter(t.Context(), memwal.WriterOptions{Shard: id})
+	check(t, err)
+	defer mem.Close()
+	if err := l.watches.of(id).inherit(t.Context(), "another"); !errors.Is(err, ErrHeld) {
+		t.Errorf("its shard was taken: %v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -52,49 +51,23 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.Run("bare", func(b *testing.B) { bareWrites(b, b.TempDir()) })
 }
 
-// bareWrites writes the files of a generation and its manifest, one after the other,
-// and syncs them and their directories.
+// bareWrites makes the files of a generation and its manifest durable, as the store
+// does it, without anything around it.
 func bareWrites(b *testing.B, dir string) {
-	files := []struct {
-		dir  string
-		size int
-	}{{"data", 16000}, {"_versions", 3000}, {"_pk_index", 1500}, {"_pk_index", 1000}, {"", 32768}, {"../manifest", 400}}
-	check(b, os.MkdirAll(dir+"/manifest", 0o755))
+	s, err := objstore.OpenLocal(dir, objstore.LocalOptions{})
+	check(b, err)
 	i := 0
 	for b.Loop() {
-		gen := fmt.Sprintf("%s/gen-%d", dir, i)
-		check(b, os.Mkdir(gen, 0o755))
-		for k, f := range files {
-			at := gen + "/" + f.dir
-			check(b, os.MkdirAll(at, 0o755))
-			check(b, writeSynced(fmt.Sprintf("%s/file-%d-%d", at, i, k), f.size))
-		}
-		for _, d := range []string{"/data", "/_versions", "/_pk_index", "", "/../manifest", "/.."} {
-			check(b, syncDir(gen+d))
-		}
+		gen := fmt.Sprintf("shard/gen-%d/", i)
+		commit, err := objstore.Stage(b.Context(), s, []objstore.Object{
+			{Key: gen + "data/x.lance", Data: make([]byte, 16000)}, {Key: gen + "_versions/x.manifest", Data: make([]byte, 3000)},
+			{Key: gen + "_pk_index/page_data.lance", Data: make([]byte, 1500)}, {Key: gen + "_pk_index/page_lookup.lance", Data: make([]byte, 1000)},
+			{Key: gen + "bloom_filter.bin", Data: make([]byte, 32768)},
+		}, objstore.Object{Key: fmt.Sprintf("shard/manifest/%d", i), Data: fmt.Appendf(nil, "manifest %d", i)})
+		check(b, err)
+		check(b, commit(b.Context()))
 		i++
 	}
-}
-
-func writeSynced(path string, size int) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Write(make([]byte, size)); err != nil {
-		return err
-	}
-	return f.Sync()
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // BenchmarkManyItems is 64 items in one process, each with a checkpoint at a time.

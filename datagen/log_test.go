@@ -19,7 +19,7 @@ func check(t testing.TB, err error) {
 
 // quick are options of tests: writers are soon taken for dead, and nothing is tried for
 // long.
-var quick = Options{LeaseTerm: 200 * time.Millisecond, RetryFor: 2 * time.Second}
+var quick = Options{LeaseTerm: 400 * time.Millisecond, RetryFor: 2 * time.Second}
 
 func newLog(t testing.TB, s objstore.Store) *Log {
 	t.Helper()

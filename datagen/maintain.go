@@ -119,33 +119,35 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
+// Merge merges what dead writers left, and indexes it. Writers that live merge their own.
+func (l *Log) Merge(ctx context.Context, opts MaintainOptions) (MaintainStats, error) {
+	return l.part(ctx, "merge", opts, func(m *maintainer) []work { return []work{m.merge, m.index} })
+}
+
+// Compact puts small fragments together, however few, brings the indexes up to date and
+// removes what nobody looks for any more.
+func (l *Log) Compact(ctx context.Context, opts MaintainOptions) (MaintainStats, error) {
+	opts.All = true
+	return l.part(ctx, "compact", opts, func(m *maintainer) []work { return []work{m.compact, m.index, m.tidy} })
+}
+
 // MaintainOnce is one pass: it merges what dead writers left, compacts, refreshes the
 // indexes, and removes what nobody looks for any more.
 func (l *Log) MaintainOnce(ctx context.Context, opts MaintainOptions) (MaintainStats, error) {
-	opts = opts.withDefaults()
-	m, err := l.maintainer(ctx, opts)
-	if err != nil {
-		return MaintainStats{}, fmt.Errorf("maintain: %w", err)
-	}
-	for _, do := range []func(context.Context) error{m.merge, m.compact, m.index, m.tidy} {
-		if err := do(ctx); err != nil {
-			return m.stats, fmt.Errorf("maintain: %w", err)
-		}
-	}
-	return m.stats, nil
+	return l.part(ctx, "maintain", opts, func(m *maintainer) []work { return []work{m.merge, m.compact, m.index, m.tidy} })
 }
 
-// Merge merges what dead writers left, and indexes it. Writers that live merge their own.
-func (l *Log) Merge(ctx context.Context, opts MaintainOptions) (MaintainStats, error) {
+type work func(context.Context) error
+
+func (l *Log) part(ctx context.Context, what string, opts MaintainOptions, works func(*maintainer) []work) (MaintainStats, error) {
 	m, err := l.maintainer(ctx, opts.withDefaults())
-	if err == nil {
-		err = errors.Join(m.merge(ctx))
-	}
-	if err == nil {
-		err = m.index(ctx)
-	}
 	if err != nil {
-		return MaintainStats{}, fmt.Errorf("merge: %w", err)
+		return MaintainStats{}, fmt.Errorf("%s: %w", what, err)
+	}
+	for _, do := range works(m) {
+		if err := do(ctx); err != nil {
+			return m.stats, fmt.Errorf("%s: %w", what, err)
+		}
 	}
 	return m.stats, nil
 }

@@ -253,3 +253,54 @@ func TestRawEventsAreWrittenOnce(t *testing.T) {
 	}
 	outcome(t, mem)
 }
+
+// TestMaintenanceMayStopAnywhere crashes it at every change that it makes.
+func TestMaintenanceMayStopAnywhere(t *testing.T) {
+	for n := 1; ; n++ {
+		mem := objstore.NewMemory()
+		l, err := OpenOrCreate(t.Context(), mem, "digits", "first", hurried)
+		check(t, err)
+		for i := range 3 {
+			w, err := l.NewWriter(t.Context(), WriterOptions{MergeAfter: -1})
+			check(t, err)
+			for k := range 2 {
+				s, err := w.Open(t.Context(), fmt.Sprintf("%d-%d", i, k), CreateOptions{})
+				check(t, err)
+				check(t, s.CheckpointEnd(t.Context(), step(0), []Change{set("x", int64(i))}, EndCompleted))
+			}
+			if i == 0 {
+				check(t, w.Close(t.Context()))
+			} else {
+				crash(w)
+			}
+		}
+		want := outcome(t, mem)
+		broken, err := Open(t.Context(), crashing(mem, n, n%2 == 0), "digits", "first", hurried)
+		check(t, err)
+		for err == nil { // until it crashes, or has nothing left to do
+			var stats MaintainStats
+			if stats, err = broken.MaintainOnce(t.Context(), rushed); err == nil && stats.Adopted == 0 {
+				time.Sleep(hurried.LeaseTerm)
+				if stats, err = broken.MaintainOnce(t.Context(), rushed); err == nil && stats.Adopted == 0 {
+					break
+				}
+			}
+		}
+		if d := cmp.Diff(want, outcome(t, mem)); d != "" {
+			t.Fatalf("stopped at change %d: %s", n, d)
+		}
+		again, openErr := Open(t.Context(), mem, "digits", "first", hurried)
+		check(t, openErr)
+		maintain(t, again)
+		if d := cmp.Diff(want, outcome(t, mem)); d != "" {
+			t.Fatalf("stopped at change %d, and done again: %s", n, d)
+		}
+		if _, err := again.Verify(t.Context(), func(err error) { t.Errorf("stopped at change %d: %v", n, err) }); err != nil {
+			t.Fatal(err)
+		}
+		if err == nil {
+			t.Logf("%d changes", n)
+			return
+		}
+	}
+}

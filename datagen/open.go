@@ -252,6 +252,7 @@ func (s *Stream) begin() {
 			s.opts.Tags = slices.Clone(it.Tags)
 		}
 	}
+	s.fresh = it == nil
 	s.creation = &Event{Kind: ItemCreated, Tags: s.opts.Tags}
 	s.checkpoint = newCheckpoint()
 	s.fill([]*Event{s.creation})

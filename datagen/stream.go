@@ -37,6 +37,7 @@ type Stream struct {
 	// creation is the event that begins the item, until it is in the log; it belongs to
 	// the first checkpoint.
 	creation   *Event
+	fresh      bool // the item was begun by this stream
 	checkpoint string
 	err        error
 	closed     bool
@@ -104,7 +105,11 @@ func (s *Stream) Sub(ctx context.Context, step string, index int64, opts CreateO
 		return nil, err
 	}
 	opts.Root, opts.Parent = s.opts.Root, s.id
-	return s.w.Open(ctx, SubItem(s.id, step, index), opts)
+	guess := int64(-1)
+	if s.fresh {
+		guess = 0
+	}
+	return s.w.openAt(ctx, SubItem(s.id, step, index), opts, guess)
 }
 
 // Close gives the stream up. What it wrote stays; the item can be opened again by this

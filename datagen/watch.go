@@ -84,8 +84,10 @@ func (w *watch) stand(ctx context.Context) (standing, error) {
 	if err != nil && !errors.Is(err, objstore.ErrNotFound) {
 		return standing{}, err
 	}
-	if err != nil || info.Sealed { // only sealed shards are removed
-		w.sealed = true
+	// A shard that was there and is not is sealed, for only sealed ones are removed. One
+	// that was never there may be about to begin, so this is not remembered.
+	if err != nil || info.Sealed {
+		w.sealed = err == nil
 		return standing{sealed: true, dead: true, holder: &holder{}}, nil
 	}
 	s, err := w.lease(ctx)
