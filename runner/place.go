@@ -74,14 +74,16 @@ func Slug(name string, number uint64) string {
 	return clean + end
 }
 
-// LogsPath, StatePath and RunsPath are where study run keeps the logs, the
-// checkpoints and the runs of a journal's trials unless it is told otherwise.
+// LogsPath is where study run keeps the logs of a journal's trials unless it is
+// told otherwise.
 func LogsPath(journal string) string { return journal + ".logs" }
 
-// StatePath is described at [LogsPath].
+// StatePath is where study run keeps the checkpoints of a journal's trials unless
+// it is told otherwise.
 func StatePath(journal string) string { return journal + ".state" }
 
-// RunsPath is described at [LogsPath].
+// RunsPath is the root under which study run keeps the metrics of a journal's
+// trials unless it is told otherwise.
 func RunsPath(journal string) string { return filepath.Dir(journal) }
 
 // makeDir makes the working directory of a trial, "" for our own.

@@ -22,14 +22,24 @@ func suggestSpace(s Sampler, h *History, space *study.Space, given map[string]st
 		if !group[0].Active(value) {
 			continue
 		}
+		left := 0
+		for _, p := range group {
+			if v, ok := given[p.Name]; ok {
+				known[p.Name] = v
+			} else {
+				left++
+			}
+		}
+		if left == 0 {
+			continue // as in a retry: there is nothing to ask the sampler
+		}
 		values, err := sampleGroup(s, h, group)
 		if err != nil {
 			return nil, err
 		}
 		for i, p := range group {
-			known[p.Name] = values[i]
-			if v, ok := given[p.Name]; ok {
-				known[p.Name] = v
+			if _, ok := given[p.Name]; !ok {
+				known[p.Name] = values[i]
 			}
 		}
 	}
