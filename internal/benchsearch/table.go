@@ -69,12 +69,12 @@ func verdict(own, their, p float64) string {
 
 func short(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-// column are the scores at a mark, to five digits: what differs in later ones is
+// column are the scores at a mark, to six digits: what differs in later ones is
 // the same point.
 func column(scores [][]float64, mark int) []float64 {
 	out := make([]float64, len(scores))
 	for i, s := range scores {
-		text := strconv.FormatFloat(s[mark], 'g', 5, 64)
+		text := strconv.FormatFloat(s[mark], 'g', 6, 64)
 		out[i], _ = strconv.ParseFloat(text, 64) // a float's own spelling
 	}
 	return out
