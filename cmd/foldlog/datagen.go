@@ -38,6 +38,7 @@ func (a *app) datagenCmd() *cobra.Command {
 		a.datagenFailuresCmd(),
 		a.datagenResumeCmd(),
 		a.datagenBlobCmd(),
+		a.datagenExportCmd(),
 		a.datagenMergeCmd(),
 		a.datagenCompactCmd(),
 	)

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/datagen/export"
+	"github.com/foldlog/foldlog/internal/cli"
+)
+
+// datagenExportFlags is the command line of datagen export.
+type datagenExportFlags struct {
+	root, format, out   string
+	status              []string
+	blobs, noProvenance bool
+}
+
+func (a *app) datagenExportCmd() *cobra.Command {
+	var f datagenExportFlags
+	c := &cobra.Command{
+		Use:   "export LOG [--format jsonl|parquet] [--out FILE] [--status STATUS]... [--blobs]",
+		Short: "Export the finished items with the provenance of every value",
+		Long: `Export the items that are completed, or those of --status, with the provenance of
+every value: the step, attempt, run and time that it comes from. JSONL has an object
+for each item, Parquet a row for each value, in the columns of the log. Blobs are
+their size and checksum; with --blobs their bytes too.
+
+With --out the file is replaced once the export is complete, and left as it was
+otherwise. A pipe or a device is written to.`,
+		Example: "  foldlog datagen export digits/v1 --out digits.jsonl\n  foldlog datagen export digits/v1 --format parquet --blobs --out digits.parquet",
+		Args:    operands("LOG"),
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
+	flags.StringVar(&f.format, "format", "jsonl", "the `FORMAT`, jsonl or parquet")
+	flags.StringVar(&f.out, "out", "", "write to this `FILE` and not to standard output")
+	flags.StringArrayVar(&f.status, "status", []string{"completed"}, "items of this `STATUS`; again for each further one")
+	flags.BoolVar(&f.blobs, "blobs", false, "with the bytes of blobs")
+	flags.BoolVar(&f.noProvenance, "no-provenance", false, "without where the values come from (JSONL)")
+	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"jsonl", "parquet"}, cobra.ShellCompDirectiveNoFileComp))
+	c.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(datagenStatuses, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		return datagenFailed("export", args[0], a.readLog(c.Context(), args[0], f.root, func(_ logRef, _ *datagen.Log, v *datagen.View) error {
+			return a.exportItems(c.Context(), v, &f)
+		}))
+	}
+	return c
+}
+
+func (f *datagenExportFlags) check() error {
+	if f.format != "jsonl" && f.format != "parquet" {
+		return cli.Usagef("--format %q: jsonl or parquet", f.format)
+	}
+	for _, s := range f.status {
+		if !slices.Contains(datagenStatuses, s) {
+			return cli.Usagef("--status %q: there are %s", s, strings.Join(datagenStatuses, ", "))
+		}
+	}
+	return nil
+}
+
+func (a *app) exportItems(ctx context.Context, v *datagen.View, f *datagenExportFlags) error {
+	write, opts := export.JSONL, export.Options{NoProvenance: f.noProvenance}
+	if f.format == "parquet" {
+		write = export.Parquet
+	}
+	if f.blobs {
+		opts.Blobs = v.Blob
+	}
+	var states []datagen.Status
+	for _, s := range f.status {
+		states = append(states, datagen.Status(s))
+	}
+	var stats export.Stats
+	do := func(w io.Writer) (err error) {
+		stats, err = write(ctx, w, export.Having(v.Folds(ctx), states...), opts)
+		return err
+	}
+	if f.out == "" {
+		return cli.Buffered(a.Out(), do)
+	}
+	if err := replaceFile(f.out, do); err != nil {
+		return fmt.Errorf("write %s: %w", f.out, err)
+	}
+	a.Notef("exported %s with %s to %s", plural(stats.Items, "item"), plural(stats.Values, "value"), f.out)
+	return nil
+}
