@@ -40,10 +40,14 @@ func (w *Writer) vacant() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if _, err := w.l.fs.Lstat(w.l.head); err == nil {
-		return fmt.Errorf("%s is a symbolic link that leads nowhere: %w", w.l.head, fs.ErrNotExist)
+	info, err := w.l.fs.Lstat(w.l.head)
+	switch {
+	case err != nil:
+		return nil
+	case info.Mode()&fs.ModeSymlink == 0: // somebody has made it since it was looked for
+		return fmt.Errorf("%s: %w", w.l.head, ErrExist)
 	}
-	return nil
+	return fmt.Errorf("%s is a symbolic link that leads nowhere: %w", w.l.head, fs.ErrNotExist)
 }
 
 // createHead publishes the first head under the lease.

@@ -122,11 +122,11 @@ func (v *supervised) hunt(rng *rand.Rand, kills *int) (finished bool) {
 }
 
 // TestSoakKilledWorkers kills workers and their supervisors at random through whole
-// studies.
+// studies, with both a sampler that looks at all trials and one that follows generations.
 func TestSoakKilledWorkers(t *testing.T) {
 	long := soakTime(t)
 	began := time.Now()
-	for round := uint64(0); round == 0 || time.Since(began) < long; round++ {
+	for round := uint64(0); round < 2 || time.Since(began) < long; round++ {
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("round %d, seed %d", round, seed)
 		rng := rand.New(rand.NewPCG(seed, 0))
