@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -30,34 +31,42 @@ func fiveFields(i int) []Change {
 	return changes
 }
 
-// BenchmarkCheckpoint is one durable checkpoint of five field events on disk, and for
-// comparison the bare writes and syncs of files of the same sizes and number.
+// BenchmarkCheckpoint is one durable checkpoint of five field events on disk, in turn
+// with the bare writes and syncs of files of the same sizes and number.
 func BenchmarkCheckpoint(b *testing.B) {
-	b.Run("log", func(b *testing.B) {
-		l := diskLog(b)
-		w, err := l.NewWriter(b.Context(), WriterOptions{MergeAfter: -1, MaxLive: -1})
-		check(b, err)
-		defer w.Close(context.Background())
-		s, err := w.Open(b.Context(), "item", CreateOptions{})
-		check(b, err)
-		i := 0
-		for b.Loop() {
-			st := step(0)
-			st.Instance = strconv.Itoa(i)
-			check(b, s.Checkpoint(b.Context(), st, fiveFields(i)))
-			i++
-		}
-	})
-	b.Run("bare", func(b *testing.B) { bareWrites(b, b.TempDir()) })
+	l := diskLog(b)
+	w, err := l.NewWriter(b.Context(), WriterOptions{MergeAfter: -1, MaxLive: -1})
+	check(b, err)
+	defer w.Close(context.Background())
+	s, err := w.Open(b.Context(), "item", CreateOptions{})
+	check(b, err)
+	bare := bareWrites(b)
+	var log, plain []time.Duration
+	for i := 0; b.Loop(); i++ {
+		start := time.Now()
+		st := step(0)
+		st.Instance = strconv.Itoa(i)
+		check(b, s.Checkpoint(b.Context(), st, fiveFields(i)))
+		between := time.Now()
+		bare(i)
+		log, plain = append(log, between.Sub(start)), append(plain, time.Since(between))
+	}
+	b.ReportMetric(float64(quantile(log, 0.5))/1e6, "p50-log-ms")
+	b.ReportMetric(float64(quantile(plain, 0.5))/1e6, "p50-bare-ms")
+	b.ReportMetric(float64(quantile(log, 0.5))/float64(quantile(plain, 0.5)), "ratio")
 }
 
-// bareWrites makes the files of a generation and its manifest durable, as the store
-// does it, without anything around it.
-func bareWrites(b *testing.B, dir string) {
-	s, err := objstore.OpenLocal(dir, objstore.LocalOptions{})
+func quantile(d []time.Duration, q float64) time.Duration {
+	d = slices.Sorted(slices.Values(d))
+	return d[int(q*float64(len(d)-1))]
+}
+
+// bareWrites returns what makes the files of a generation and its manifest durable, as
+// the store does it, without anything around it.
+func bareWrites(b *testing.B) func(i int) {
+	s, err := objstore.OpenLocal(b.TempDir(), objstore.LocalOptions{})
 	check(b, err)
-	i := 0
-	for b.Loop() {
+	return func(i int) {
 		gen := fmt.Sprintf("shard/gen-%d/", i)
 		commit, err := objstore.Stage(b.Context(), s, []objstore.Object{
 			{Key: gen + "data/x.lance", Data: make([]byte, 16000)}, {Key: gen + "_versions/x.manifest", Data: make([]byte, 3000)},
@@ -66,7 +75,49 @@ func bareWrites(b *testing.B, dir string) {
 		}, objstore.Object{Key: fmt.Sprintf("shard/manifest/%d", i), Data: fmt.Appendf(nil, "manifest %d", i)})
 		check(b, err)
 		check(b, commit(b.Context()))
-		i++
+	}
+}
+
+// BenchmarkLatency is one checkpoint after another in a small log, in one of a million
+// items, and in that while maintenance runs at its usual pace.
+func BenchmarkLatency(b *testing.B) {
+	items := 1_000_000
+	if testing.Short() {
+		items = 50_000
+	}
+	quiet := time.Duration(0)
+	for _, c := range []struct {
+		name     string
+		items    int
+		maintain bool
+	}{{"small", 3, false}, {"large", items, false}, {"maintained", items, true}} {
+		b.Run(c.name, func(b *testing.B) {
+			l := bigLog(b, c.items)
+			w, err := l.NewWriter(b.Context(), WriterOptions{})
+			check(b, err)
+			defer w.Close(context.Background())
+			s, err := w.Open(b.Context(), "item", CreateOptions{})
+			check(b, err)
+			if c.maintain {
+				go l.Maintain(b.Context(), MaintainOptions{Every: 100 * time.Millisecond, All: true})
+			}
+			var took []time.Duration
+			for i := 0; b.Loop(); i++ {
+				start := time.Now()
+				st := step(0)
+				st.Instance = strconv.Itoa(i)
+				check(b, s.Checkpoint(b.Context(), st, fiveFields(i)))
+				took = append(took, time.Since(start))
+			}
+			p99 := quantile(took, 0.99)
+			if quiet == 0 {
+				quiet = p99
+			}
+			b.ReportMetric(float64(quantile(took, 0.5))/1e6, "p50-ms")
+			b.ReportMetric(float64(p99)/1e6, "p99-ms")
+			b.ReportMetric(float64(p99)/float64(quiet), "p99-of-small")
+			check(b, w.MergeError())
+		})
 	}
 }
 
