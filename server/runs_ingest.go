@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"sync"
-	"syscall"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -125,6 +124,8 @@ type sink struct {
 	stats *stats
 	// wrote hears of every file that has grown.
 	wrote func(path string)
+	// open makes a stream's file of an opened one; tests make it fail.
+	open func(*os.File) streamFile
 
 	mu    sync.Mutex
 	files map[string]*sinkFile
@@ -134,6 +135,19 @@ type sink struct {
 // mostSinkFiles is how many files are kept open.
 const mostSinkFiles = 512
 
+// streamFile is what an append needs of a file. Sync makes content and size durable.
+type streamFile interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
+}
+
+type osStream struct{ *os.File }
+
+func (f osStream) Sync() error { return datasync(f.File) }
+
 // sinkFile is one stream that is being written to. A file that somebody else has
 // changed is looked at anew.
 type sinkFile struct {
@@ -142,7 +156,7 @@ type sinkFile struct {
 	refs int // requests that hold it, under sink.mu
 
 	mu      sync.Mutex
-	file    *os.File
+	file    streamFile
 	info    fs.FileInfo
 	size    int64 // of the file
 	end     int64 // of its last whole line
@@ -152,7 +166,7 @@ type sinkFile struct {
 }
 
 func newSink(root *os.Root, stats *stats, wrote func(string)) *sink {
-	return &sink{root: root, fs: fsx.InRoot(root), stats: stats, wrote: wrote, files: map[string]*sinkFile{}, order: list.New()}
+	return &sink{root: root, fs: fsx.InRoot(root), stats: stats, wrote: wrote, open: func(f *os.File) streamFile { return osStream{f} }, files: map[string]*sinkFile{}, order: list.New()}
 }
 
 // append puts whole lines at an offset of a stream and returns its end. What is
@@ -293,7 +307,7 @@ func (s *sink) reopen(f *sinkFile) error {
 		return fmt.Errorf("append to stream: %w", errors.Join(err, file.Close()))
 	}
 	// Whoever wrote this need not have synced it.
-	f.file, f.info, f.synced, f.broken = file, info, 0, false
+	f.file, f.info, f.synced, f.broken = s.open(file), info, 0, false
 	return nil
 }
 
@@ -318,7 +332,7 @@ func (s *sink) create(f *sinkFile) error {
 	if err != nil {
 		return fmt.Errorf("append to stream: %w", errors.Join(err, file.Close()))
 	}
-	f.file, f.info, f.broken = file, info, false
+	f.file, f.info, f.broken = s.open(file), info, false
 	return nil
 }
 
@@ -389,7 +403,7 @@ func (s *sink) sync(f *sinkFile, end int64) error {
 		return nil
 	}
 	s.stats.ingestSyncs.Add(1)
-	err := datasync(file)
+	err := file.Sync()
 	if err == nil {
 		f.synced = upTo
 		return nil
@@ -419,6 +433,3 @@ func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
 	}
 	return 0, nil
 }
-
-// isFull tells whether a write failed for want of space.
-func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, errQuota) }

@@ -309,15 +309,21 @@ func (l *journalLog) stale() bool {
 	return err != nil || l.info == nil || !sameFile(info, l.info) || !info.ModTime().Equal(l.info.ModTime())
 }
 
-// update changes the journal. All changes of the server go through one writer, so
-// that those which come at one time share an extent and its syncs.
+// update changes the journal in one transaction.
 func (l *journalLog) update(ctx context.Context, fn func(*study.Tx) error) (*study.Snapshot, error) {
+	return l.write(ctx, func(w study.Storage) error { return w.Update(ctx, fn) })
+}
+
+// write hands the journal over for changes, and makes what came of them what
+// readers see. All changes of the server go through one writer, so that those which
+// come at one time share an extent and its syncs.
+func (l *journalLog) write(ctx context.Context, change func(study.Storage) error) (*study.Snapshot, error) {
 	w, err := l.openWriter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer l.doneWriting()
-	if err := w.Update(ctx, fn); err != nil {
+	if err := change(w); err != nil {
 		return nil, err
 	}
 	snap := w.Snapshot()

@@ -64,7 +64,7 @@ type reportInput struct {
 	Number uint64 `path:"number"`
 	Body   struct {
 		FenceBody
-		Step   Count    `json:"step"`
+		Step   Integer  `json:"step" doc:"from 0"`
 		Values []Number `json:"values" minItems:"1" maxItems:"1000"`
 	}
 }
@@ -152,14 +152,14 @@ func (s *Server) ask(ctx context.Context, in *askInput) (*trialOutput, error) {
 	if w := in.Body.Worker; w != nil && *w >= 1<<53 {
 		return nil, problem(http.StatusUnprocessableEntity, "a worker's id is below 2^53")
 	}
+	var managed *asktell.Claimed
+	if in.Body.LeaseMS > 0 {
+		managed = &asktell.Claimed{Lease: time.Duration(in.Body.LeaseMS) * time.Millisecond, Budget: uint64(in.Body.Budget),
+			Worker: (*uint64)(in.Body.Worker)}
+	}
 	var id study.TrialID
-	snap, err := log.update(ctx, func(tx *study.Tx) (err error) {
-		if in.Body.LeaseMS > 0 {
-			id, err = asktell.Claim(tx, st.ID, asktell.Claimed{
-				Lease: time.Duration(in.Body.LeaseMS) * time.Millisecond, Budget: uint64(in.Body.Budget), Worker: (*uint64)(in.Body.Worker)})
-		} else {
-			id, err = asktell.Start(tx, st.ID)
-		}
+	snap, err := log.write(ctx, func(w study.Storage) (err error) {
+		id, err = asktell.Ask(ctx, w, st.ID, managed)
 		return err
 	})
 	return s.answerTrial(snap, st, id, err)
@@ -195,8 +195,11 @@ func (s *Server) claim(ctx context.Context, in *claimInput) (*trialOutput, error
 
 // claimTrial claims a trial, and draws the parameters that it lacks.
 func claimTrial(tx *study.Tx, t *study.Trial, leaseMS int64, worker *Count) error {
-	if !t.Managed {
-		return study.ErrManaged
+	switch {
+	case !t.Managed:
+		return problem(http.StatusConflict, "the trial is raw: ask without lease_ms starts it")
+	case t.State != study.Waiting && t.State != study.Paused:
+		return &study.StateError{Trial: t.ID, State: t.State, What: "claim"}
 	}
 	params, err := asktell.Suggest(tx, t)
 	if err != nil {
@@ -353,7 +356,10 @@ func (s *Server) tell(ctx context.Context, in *tellInput) (*trialOutput, error) 
 	if errors.Is(err, errTold) {
 		snap, err = log.snapshot(ctx)
 	} else if err == nil && in.Body.Retries != nil {
-		snap, err = log.deliver(ctx, snap)
+		snap, err = log.write(ctx, func(w study.Storage) error {
+			_, err := study.DeliverOutbox(ctx, w, study.OutboxHandlers{})
+			return err
+		})
 	}
 	return s.answerTrial(snap, st, id, err)
 }
@@ -364,23 +370,6 @@ func toldBefore(t *study.Trial, f study.Fence, o study.Outcome) bool {
 	same := func(a, b float64) bool { return a == b || a != a && b != b }
 	return t.State == o.State && slices.EqualFunc(t.Values, o.Values, same) && t.Error == o.Error &&
 		(!t.Managed || t.Owner == f.Worker && t.Epoch == f.Epoch)
-}
-
-// deliver carries out what follows the end of trials.
-func (l *journalLog) deliver(ctx context.Context, snap *study.Snapshot) (*study.Snapshot, error) {
-	w, err := l.openWriter(ctx)
-	if err != nil {
-		return snap, err
-	}
-	defer l.doneWriting()
-	if _, err := study.DeliverOutbox(ctx, w, study.OutboxHandlers{}); err != nil {
-		return snap, err
-	}
-	snap = w.Snapshot()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.take(snap)
-	return snap, nil
 }
 
 // change makes one change to a trial.
@@ -408,6 +397,9 @@ func (s *Server) change(ctx context.Context, study_ string, number uint64, show 
 func (s *Server) report(ctx context.Context, in *reportInput) (*trialOutput, error) {
 	values := floats(in.Body.Values)
 	return s.change(ctx, in.ID, in.Number, in.Body.FenceBody, func(tx *study.Tx, st *study.Study, t *study.Trial, f study.Fence) error {
+		if in.Body.Step < 0 {
+			return problem(http.StatusUnprocessableEntity, "steps count from 0")
+		}
 		if len(values) != len(st.Config.Directions) {
 			return problem(http.StatusUnprocessableEntity, "a report has one value for each of "+itoa(len(st.Config.Directions))+" objectives")
 		}

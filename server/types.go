@@ -21,7 +21,7 @@ func (c Count) MarshalJSON() ([]byte, error) {
 	return append(strconv.AppendUint([]byte{'"'}, uint64(c), 10), '"'), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler; a number does as well.
+// UnmarshalJSON implements json.Unmarshaler.
 func (c *Count) UnmarshalJSON(b []byte) error {
 	text := serde.Text(b)
 	n, err := strconv.ParseUint(text, 10, 64)

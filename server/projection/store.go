@@ -85,7 +85,7 @@ func Open(opts Options) (*Store, error) {
 	}
 	s.catalog = c
 	for path, r := range records {
-		s.streams[path] = &stream{path: path, store: s, digest: r.digest, record: r.state}
+		s.streams[path] = &stream{path: path, store: s, digest: r.digest, published: r.digest, record: r.state}
 		s.place(nil, r.digest)
 	}
 	for _, e := range s.runs {
@@ -171,10 +171,10 @@ func (s *Store) Remove(path string) {
 	if err := s.catalog.drop(path); err != nil {
 		s.log.Warn("projection not written", "stream", path, "err", err)
 	}
-	if st.digest != nil {
-		s.announce(st.digest, nil)
+	if st.published != nil {
+		s.announce(st.published, nil)
 	}
-	st.digest, st.state = nil, nil
+	st.digest, st.published, st.state = nil, nil, nil
 }
 
 // Paths lists the streams that are known.
@@ -190,8 +190,8 @@ func (s *Store) Paths() []string {
 
 // publish makes a digest what readers see.
 func (s *stream) publish(d *Digest) {
-	old := s.digest
-	s.digest = d
+	old := s.published
+	s.digest, s.published = d, d
 	s.store.announce(old, d)
 }
 

@@ -35,12 +35,14 @@ type stream struct {
 
 	mu     sync.Mutex // over what follows
 	state  *state     // nil while nobody needs it
-	digest *Digest    // as last published, nil before
-	record place      // of the state in the catalog
-	dirty  bool       // the record is older than the state
-	used   time.Time
-	stored time.Time
-	gone   bool
+	digest *Digest    // of the state, nil before there is one
+	// published is what readers have; after a restart it is older than digest.
+	published *Digest
+	record    place // of the state in the catalog
+	dirty     bool  // the record is older than the state
+	used      time.Time
+	stored    time.Time
+	gone      bool
 }
 
 // place is where a stored state lies in the catalog, Len 0 if there is none.

@@ -1,0 +1,251 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldlog/foldlog/study"
+)
+
+func unmarshal(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+}
+
+// newStudy puts a study under the root and returns its id in the API.
+func newStudy(s *site, journalName string, directions ...study.Direction) string {
+	s.t.Helper()
+	j, err := study.CreateJournal(s.t.Context(), filepath.Join(s.root, journalName), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer j.Close()
+	if len(directions) == 0 {
+		directions = []study.Direction{study.Minimize}
+	}
+	space := &study.Space{Params: []study.SpaceParam{{Name: "x", Dist: study.FloatDist{Low: 0, High: 1}}, {Name: "n", Dist: study.IntDist{Low: 1, High: 4, Step: 1}}}}
+	seed := uint64(math.MaxUint64)
+	if _, _, err := study.OpenOrCreate(s.t.Context(), j, study.Config{Name: "demo", Directions: directions, Space: space, Seed: &seed}); err != nil {
+		s.t.Fatal(err)
+	}
+	id := studyID(journalName, 0)
+	s.find.scan()
+	s.eventually("the study is there", func() bool { return s.do("GET", "/api/v1/studies/"+id, nil).status == 200 })
+	return id
+}
+
+func TestWorkersAskAndTellThroughTheServer(t *testing.T) {
+	s := newSite(t, Options{})
+	base := "/api/v1/studies/" + newStudy(s, "s.atj")
+	const workers, each = 8, 5
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for range each {
+				var asked TrialItem
+				s.post(base+"/ask", map[string]any{}, &asked)
+				path := fmt.Sprintf("%s/trials/%d", base, asked.Number)
+				s.post(path+"/report", map[string]any{"step": 1, "values": []any{"NaN"}}, nil)
+				s.post(path+"/tell", map[string]any{"values": []float64{float64(w)}}, nil)
+			}
+		})
+	}
+	all.Wait()
+	var d StudyDetail
+	s.get(base, &d)
+	if d.Trials != workers*each || d.States.Complete != workers*each || d.Best == nil || d.Best.Values[0] != 0 || *d.Seed != math.MaxUint64 {
+		t.Errorf("%+v", d)
+	}
+	var page TrialPage
+	s.get(base+"/trials?sort=-value&where=value%3E3&limit=3", &page)
+	if page.Total != 20 || len(page.Items) != 3 || page.Items[0].Values[0] != 7 || page.Items[0].Reports != 1 || page.Next == "" {
+		t.Errorf("%+v", page)
+	}
+	s.get(base+"/trials?from=38", &page)
+	if page.Total != 2 || page.Items[0].Number != 38 {
+		t.Errorf("%+v", page)
+	}
+	var columns TrialColumns
+	s.get(base+"/columns?state=complete", &columns)
+	if len(columns.Numbers) != 40 || len(columns.Values[0]) != 40 || len(columns.States) != 40 || len(columns.Params) != 2 {
+		t.Errorf("%+v", columns)
+	}
+	var importance Importance
+	s.eventually("importance is computed", func() bool {
+		s.get(base+"/importance", &importance)
+		return !importance.Pending
+	})
+	if importance.Sample != 40 || importance.Of != 40 || len(importance.Items) != 2 {
+		t.Errorf("%+v", importance)
+	}
+	for query, status := range map[string]int{"sort=nothing": 400, "state=odd": 400, "where=value:x%3E1": 400, "limit=1001": 422} {
+		if a := s.do("GET", base+"/trials?"+query, nil); a.status != status {
+			t.Errorf("%s: %d %s", query, a.status, a.body)
+		}
+	}
+}
+
+func TestOnlyTheOwnerEndsAManagedTrial(t *testing.T) {
+	s := newSite(t, Options{})
+	base := "/api/v1/studies/" + newStudy(s, "s.atj")
+	var asked TrialItem
+	s.post(base+"/ask", map[string]any{"lease_ms": 60_000, "worker": "77"}, &asked)
+	if !asked.Managed || *asked.Worker != 77 || asked.Epoch != 1 || asked.LeaseMS != 60_000 {
+		t.Fatalf("%+v", asked)
+	}
+	path := fmt.Sprintf("%s/trials/%d", base, asked.Number)
+	mine := func(more map[string]any) map[string]any {
+		more["worker"], more["epoch"] = "77", "1"
+		return more
+	}
+	for name, c := range map[string]struct {
+		path   string
+		body   map[string]any
+		status int
+	}{
+		"without a fence":     {"/tell", map[string]any{"values": []float64{1}}, 409},
+		"another worker":      {"/renew", map[string]any{"worker": "78", "epoch": "1"}, 409},
+		"another epoch":       {"/renew", map[string]any{"worker": "77", "epoch": "2"}, 409},
+		"too many values":     {"/tell", mine(map[string]any{"values": []float64{1, 2}}), 422},
+		"values of a failure": {"/tell", mine(map[string]any{"values": []float64{1}, "state": "failed"}), 422},
+		"no such trial":       {"9/renew", mine(map[string]any{}), 404},
+		"a claim of it":       {"/claim", map[string]any{"lease_ms": 1000}, 409},
+	} {
+		if a := s.do("POST", path+c.path, c.body); a.status != c.status {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+	}
+	s.post(path+"/renew", mine(map[string]any{}), nil)
+	s.post(path+"/report", mine(map[string]any{"step": 3, "values": []float64{0.5}}), nil)
+	tell := mine(map[string]any{"error": "out of memory", "retries": 1})
+	for range 2 {
+		var told TrialItem
+		s.post(path+"/tell", tell, &told)
+		if told.State != "failed" || told.Error != "out of memory" {
+			t.Errorf("%+v", told)
+		}
+	}
+	var page TrialPage
+	s.get(base+"/trials", &page)
+	if page.Total != 2 || page.Items[1].State != "waiting" || *page.Items[1].RetryOf != 0 || page.Items[1].Attempt != 2 {
+		t.Errorf("%+v", page)
+	}
+	var claimed TrialItem
+	s.post(base+"/trials/1/claim", map[string]any{"lease_ms": 1000, "worker": "5"}, &claimed)
+	if claimed.State != "running" || *claimed.Worker != 5 || string(claimed.Params) != string(asked.Params) {
+		t.Errorf("%+v", claimed)
+	}
+	if a := s.do("POST", path+"/tell", mine(map[string]any{"values": []float64{1}})); a.status != 409 {
+		t.Errorf("told anew: %d %s", a.status, a.body)
+	}
+}
+
+func TestWhatIsEnqueuedIsAskedForFirst(t *testing.T) {
+	s := newSite(t, Options{})
+	base := "/api/v1/studies/" + newStudy(s, "s.atj")
+	var first, again Enqueued
+	body := map[string]any{"params": map[string]any{"x": 0.25, "n": 3}, "key": "baseline", "raw": true}
+	s.post(base+"/enqueue", body, &first)
+	s.post(base+"/enqueue", body, &again)
+	if !first.Created || again.Created || first.Number != again.Number {
+		t.Errorf("%+v %+v", first, again)
+	}
+	if a := s.do("POST", base+"/enqueue", map[string]any{"params": map[string]any{"x": 2}}); a.status != 422 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	var asked TrialItem
+	s.post(base+"/ask", map[string]any{}, &asked)
+	if diff := cmp.Diff(`{"x":0.25,"n":3}`, string(asked.Params)); diff != "" && string(asked.Params) != `{"n":3,"x":0.25}` {
+		t.Error(diff)
+	}
+	s.read(s.do("POST", base+"/attrs", map[string]any{"key": "team", "value": map[string]any{"a": 1}}), nil)
+	s.read(s.do("POST", base+"/attrs", map[string]any{"key": "note", "value": "x", "number": asked.Number}), nil)
+	if a := s.do("POST", base+"/attrs", map[string]any{"key": "foldlog:x", "value": 1}); a.status != 422 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	var d StudyDetail
+	s.get(base, &d)
+	var trial TrialDetail
+	s.get(fmt.Sprintf("%s/trials/%d", base, asked.Number), &trial)
+	if string(d.Attrs) != `{"team":{"a":1}}` || string(trial.UserAttrs) != `{"note":"x"}` || trial.Attrs != 1 {
+		t.Errorf("%s %s", d.Attrs, trial.UserAttrs)
+	}
+}
+
+func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
+	s := newSite(t, Options{})
+	id := newStudy(s, "s.atj")
+	base := "/api/v1/studies/" + id
+	s.post(base+"/ask", map[string]any{}, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var d StudyDetail
+	s.get(base, &d)
+	numbers := make(chan int)
+	go s.events(ctx, base+"/live?seq="+fmt.Sprint(uint64(d.Seq)), "", func(_, kind, data string) bool {
+		var live LiveTrials
+		unmarshal(t, data, &live)
+		for _, it := range live.Items {
+			numbers <- it.Number
+		}
+		return kind == "trials"
+	})
+	j, err := study.OpenJournal(ctx, filepath.Join(s.root, "s.atj"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Update(ctx, func(tx *study.Tx) error { _, err := tx.CreateTrial(0, nil); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-numbers; n != 1 {
+		t.Errorf("trial %d has changed", n)
+	}
+	s.post(base+"/ask", map[string]any{}, nil)
+	s.get(base, &d)
+	if d.Trials != 2 || d.States.Running != 2 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestStudiesComeAndGo(t *testing.T) {
+	s := newSite(t, Options{})
+	id := newStudy(s, "s.atj", study.Minimize, study.Maximize)
+	for _, values := range [][]float64{{1, 1}, {2, 2}, {3, 1}} {
+		s.post("/api/v1/studies/"+id+"/ask", map[string]any{}, nil)
+		var page TrialPage
+		s.get("/api/v1/studies/"+id+"/trials?state=running", &page)
+		s.post(fmt.Sprintf("/api/v1/studies/%s/trials/%d/tell", id, page.Items[0].Number), map[string]any{"values": values}, nil)
+	}
+	var front Front
+	s.eventually("the front is computed", func() bool {
+		s.get("/api/v1/studies/"+id+"/front", &front)
+		return !front.Pending
+	})
+	if front.Total != 2 || front.Items[1].Number != 1 {
+		t.Errorf("%+v", front)
+	}
+	s.write("broken.atj", "{\"atune\":\"x\",\"format\":6")
+	os.RemoveAll(filepath.Join(s.root, "s.atj"))
+	os.RemoveAll(filepath.Join(s.root, "s.atj.d"))
+	s.find.scan()
+	if a := s.do("GET", "/api/v1/studies/"+id, nil); a.status != 404 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	var list StudyPage
+	s.get("/api/v1/studies", &list)
+	if list.Total != 0 {
+		t.Errorf("%+v", list)
+	}
+}
