@@ -1,5 +1,5 @@
-"""Foldlog: the metrics stream of a training run, written from Python, and the
-trials of a study.
+"""Foldlog: the metrics stream of a training run, written from Python, the
+trials of a study, and the checkpoints of data generation.
 
     import foldlog
 
@@ -15,18 +15,26 @@ than the standard library.
 from ._limits import LimitError, MetadataError, MetricNameError, SlugError
 from ._report import Report, TargetReport
 from ._targets import TargetError
+from .datagen import Blob, DatagenEnded, DatagenError, DatagenLog, Item, ItemChanged, ItemHeld
 from ._session import AlreadyExists, BudgetSpent, InvalidRequest, NotFound, SessionEnded, StudyError, TrialLost
 from .run import Closed, Experiment, Interrupted, Run, open
 from .study import FinishedTrial, Study, Trial, TrialPruned, create_study, open_study
 
 __all__ = [
     "AlreadyExists",
+    "Blob",
     "BudgetSpent",
     "Closed",
+    "DatagenEnded",
+    "DatagenError",
+    "DatagenLog",
     "Experiment",
     "FinishedTrial",
     "Interrupted",
     "InvalidRequest",
+    "Item",
+    "ItemChanged",
+    "ItemHeld",
     "LimitError",
     "MetadataError",
     "MetricNameError",

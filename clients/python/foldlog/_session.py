@@ -1,7 +1,8 @@
-"""The way to a study: requests and answers, whoever does the work.
+"""The way to a study or a datagen log: requests and answers, whoever does the
+work.
 
 This is the only place that knows about processes. What the requests are is told
-in docs/guide/python.md of the Foldlog project.
+in docs/guide/python.md and docs/guide/datagen.md of the Foldlog project.
 """
 
 import json
@@ -84,7 +85,7 @@ def connect(path, lease, retries, binary=None):
     path = os.fspath(path)
     if path.startswith(("http://", "https://")):
         raise InvalidRequest("%s: studies on a server cannot be driven from here" % path, "give the path of a journal")
-    return ProcessSession(path, lease, retries, binary)
+    return StudySession(path, lease, retries, binary)
 
 
 def find_binary(binary=None):
@@ -100,8 +101,16 @@ class ProcessSession:
     """A session with a foldlog process of its own, which lives as long as this
     object. Threads may share it. A forked child cannot use it."""
 
-    def __init__(self, path, lease, retries, binary=None):
-        args = [find_binary(binary), "--quiet", "study", "session", path, "--lease", "%dms" % round(lease * 1000), "--retries", str(retries)]
+    # What a subclass is about: its name, its errors by their kind, and what to do
+    # about them where the command's own advice is not.
+    noun = "log"
+    kinds = {}
+    other = Exception
+    ended = SessionEnded
+    hints = {}
+
+    def __init__(self, args, binary=None):
+        args = [find_binary(binary), "--quiet", *args]
         # A session of its own: Ctrl-C is for this program, which then tells it.
         # Without buffers, so that a fork finds no lock of theirs held.
         self._process = subprocess.Popen(args, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -130,22 +139,22 @@ class ProcessSession:
                 raise
             if answer is None:
                 self._stop()
-                raise SessionEnded("the foldlog process has ended, status %s" % self._process.returncode)
+                raise self.ended("the foldlog process has ended, status %s" % self._process.returncode)
         answer = json.loads(answer)
         error = answer["error"]
         if error is None:
             return answer["ok"]
         kind = error["kind"]
-        raise _KINDS.get(kind, StudyError)(error["message"], _HINTS.get((do, kind), error["hint"]), kind)
+        raise self.kinds.get(kind, self.other)(error["message"], self.hints.get((do, kind), error["hint"]), kind)
 
     def _check(self):
         if self._process is None:
-            raise SessionEnded("the study is closed", "open it again")
+            raise self.ended("the %s is closed" % self.noun, "open it again")
         if self._pid != os.getpid():
-            raise SessionEnded("the study was opened by another process", "open it in the process that uses it")
+            raise self.ended("the %s was opened by another process" % self.noun, "open it in the process that uses it")
 
     def close(self):
-        """Ends the process. Trials that were not told have failed."""
+        """Ends the process."""
         with self._lock:
             if self._process is not None and self._pid == os.getpid():
                 self._stop()
@@ -183,6 +192,18 @@ class ProcessSession:
             self._process.stdin.close()
             self._process.stdout.close()
             self._process.returncode = 0  # it is not ours to wait for
+
+
+class StudySession(ProcessSession):
+    """A session about a study. Trials that were not told when it ends have failed."""
+
+    noun = "study"
+    kinds = _KINDS
+    other = StudyError
+    hints = _HINTS
+
+    def __init__(self, path, lease, retries, binary=None):
+        super().__init__(["study", "session", path, "--lease", "%dms" % round(lease * 1000), "--retries", str(retries)], binary)
 
 
 _sessions = weakref.WeakSet()
