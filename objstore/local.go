@@ -32,9 +32,10 @@ type LocalOptions struct {
 // into place; the directory is synced before the write returns. It has no ETags
 // and no PutIfMatch. File systems without hard links cannot do PutIfAbsent.
 type Local struct {
-	root string
-	fs   fsx.FS
-	sync bool
+	root    string
+	fs      fsx.FS
+	sync    bool
+	settled settled
 }
 
 var (
@@ -222,7 +223,12 @@ func (l *Local) create(ctx context.Context, key string) (*localWriter, error) {
 	for range 8 { // a deletion elsewhere may prune the directory that was just made
 		var f fsx.File
 		if f, err = l.fs.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); err == nil {
-			return &localWriter{store: l, file: f, key: key, temp: temp, target: target}, nil
+			w := &localWriter{store: l, file: f, key: key, temp: temp, target: target}
+			if err := l.settleNames(filepath.Dir(target)); err != nil {
+				_ = w.Abort()
+				return nil, err
+			}
+			return w, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -232,25 +238,6 @@ func (l *Local) create(ctx context.Context, key string) (*localWriter, error) {
 		}
 	}
 	return nil, err
-}
-
-// mkdir makes a directory and its parents, each durable in its own parent.
-func (l *Local) mkdir(dir string) error {
-	err := l.fs.Mkdir(dir, 0o755)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil
-	case errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir):
-		if err := l.mkdir(filepath.Dir(dir)); err != nil {
-			return err
-		}
-		if err := l.fs.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	case err != nil:
-		return err
-	}
-	return l.syncDir(filepath.Dir(dir))
 }
 
 func (l *Local) syncDir(dir string) error {

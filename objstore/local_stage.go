@@ -22,6 +22,7 @@ type stage struct {
 	files []fsx.File
 	made  []string // files, to remove after a failure
 	dirs  []string // to be synced
+	named []string // directories whose names are durable then
 	last  *localWriter
 }
 
@@ -78,24 +79,21 @@ func (s *stage) touch(dir string) {
 	}
 }
 
-// mkdir makes a directory and its parents; those that get a new name are synced later.
+// mkdir makes a directory and its parents; those that hold a name which may be new are
+// synced later.
 func (s *stage) mkdir(dir string) error {
 	if slices.Contains(s.dirs, dir) {
 		return nil
 	}
-	err := s.l.fs.Mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		if err = s.mkdir(filepath.Dir(dir)); err == nil {
-			err = s.l.fs.Mkdir(dir, 0o755)
-		}
+	if err := s.l.mkdir(dir); err != nil {
+		return err
 	}
-	switch {
-	case err == nil:
-		s.touch(filepath.Dir(dir))
-	case errors.Is(err, fs.ErrExist):
-		err = nil
+	named := s.l.settled.missing(s.l.root, dir)
+	for _, d := range named {
+		s.touch(filepath.Dir(d))
 	}
-	return err
+	s.named = append(s.named, named...)
+	return nil
 }
 
 // sync makes everything durable and closes the files.
@@ -111,6 +109,9 @@ func (s *stage) sync() error {
 		}
 	}
 	err := concurrently(len(syncs), func(i int) error { return syncs[i]() })
+	if err == nil {
+		s.l.settled.add(s.named)
+	}
 	return errors.Join(err, s.close())
 }
 
