@@ -2,6 +2,8 @@
 
 # The pinned tools: their only mention. Go itself is pinned in go.mod.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+PROTOC_GO   = google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+PROTOC_GRPC = google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 BENCHSTAT   = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 # Build settings.
@@ -20,7 +22,7 @@ PYTHON     ?= /usr/bin/python3
 SEEDS      ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit race fmt vet tags lint oracle cross bench bench-search benchstat fuzz soak clean
+.PHONY: help build demo test unit race fmt vet tags lint oracle cross bench bench-search optuna bench-optuna proto benchstat fuzz soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +69,18 @@ cross: ## Build and vet for the other platforms
 
 bench: ## Run the benchmarks: BENCH=regexp, BENCHCOUNT=n, PKG=./journal
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 2h $(PKG)
+
+optuna: build ## Hold the Optuna server against Optuna's real client: OPTUNA=checkout
+	PYTHON='$(PYTHON)' study/optuna/realclient/run.sh test '$(OPTUNA)' ./foldlog
+
+bench-optuna: build ## Compare the Optuna server with Optuna's own: OPTUNA=checkout
+	PYTHON='$(PYTHON)' study/optuna/realclient/run.sh bench '$(OPTUNA)' ./foldlog
+
+proto: ## Generate the code of the Optuna service anew (needs protoc 3.21.12)
+	@set -e; bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; \
+	GOBIN=$$bin go install $(PROTOC_GO); GOBIN=$$bin go install $(PROTOC_GRPC); \
+	PATH="$$bin:$$PATH" protoc --proto_path=. --go_out=. --go_opt=paths=source_relative \
+		--go-grpc_out=. --go-grpc_opt=paths=source_relative study/optuna/optunapb/storage.proto
 
 bench-search: ## Compare the samplers with Optuna's: PYTHON=interpreter, SEEDS=n
 	nice go run ./internal/benchsearch -markdown -python '$(PYTHON)' -seeds $(SEEDS)
