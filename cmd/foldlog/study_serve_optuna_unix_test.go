@@ -119,7 +119,7 @@ func (s *swarm) try(call func(ctx context.Context) error) (heard bool, err error
 
 func (s *swarm) trial(c pb.StorageServiceClient, in int64, x float64) error {
 	var id int64
-	heard, err := s.try(func(ctx context.Context) error {
+	_, err := s.try(func(ctx context.Context) error {
 		r, err := c.CreateNewTrial(ctx, &pb.CreateNewTrialRequest{StudyId: in, TemplateTrialIsNone: true})
 		id = r.GetTrialId()
 		if err != nil {
@@ -138,7 +138,7 @@ func (s *swarm) trial(c pb.StorageServiceClient, in int64, x float64) error {
 	}); err != nil {
 		return err
 	}
-	heard, err = s.try(func(ctx context.Context) error {
+	heard, err := s.try(func(ctx context.Context) error {
 		_, err := c.SetTrialStateValues(ctx, &pb.SetTrialStateValuesRequest{TrialId: id, State: pb.TrialState_COMPLETE, Values: []float64{x}})
 		return err
 	})

@@ -57,6 +57,8 @@ func (s *Server) lookUp(ctx context.Context, id int64) (*study.Snapshot, *study.
 }
 
 // GetStudyIdFromName implements the service.
+//
+//lint:ignore ST1003 the name is Optuna's
 func (s *Server) GetStudyIdFromName(ctx context.Context, r *pb.GetStudyIdFromNameRequest) (*pb.GetStudyIdFromNameReply, error) {
 	snap, err := s.current(ctx)
 	if err != nil {
@@ -70,6 +72,8 @@ func (s *Server) GetStudyIdFromName(ctx context.Context, r *pb.GetStudyIdFromNam
 }
 
 // GetStudyNameFromId implements the service.
+//
+//lint:ignore ST1003 the name is Optuna's
 func (s *Server) GetStudyNameFromId(ctx context.Context, r *pb.GetStudyNameFromIdRequest) (*pb.GetStudyNameFromIdReply, error) {
 	_, st, err := s.lookUp(ctx, r.StudyId)
 	if err != nil {

@@ -80,6 +80,8 @@ func (s *Server) SetTrialParameter(ctx context.Context, r *pb.SetTrialParameterR
 }
 
 // GetTrialIdFromStudyIdTrialNumber implements the service.
+//
+//lint:ignore ST1003 the name is Optuna's
 func (s *Server) GetTrialIdFromStudyIdTrialNumber(ctx context.Context, r *pb.GetTrialIdFromStudyIdTrialNumberRequest) (*pb.GetTrialIdFromStudyIdTrialNumberReply, error) {
 	snap, st, err := s.lookUp(ctx, r.StudyId)
 	if err != nil {
