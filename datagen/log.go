@@ -56,6 +56,7 @@ type Log struct {
 	views                looker
 	cache                *cache
 	watches              watches
+	values               values
 }
 
 // OpenRoot opens what logs lie in: a directory, or "s3://bucket/prefix" with the

@@ -71,7 +71,7 @@ func (v *View) lookUp(ctx context.Context, column, value string, is func(*Event)
 			if src.Place != (memwal.Place{}) {
 				err = v.log.inGeneration(ctx, src, column, value, is, f)
 			} else {
-				err = inBase(ctx, src.Data, column, value, f)
+				err = v.log.inBase(ctx, src.Data, column, value, f)
 			}
 			if err != nil {
 				return err
@@ -101,8 +101,11 @@ func (l *Log) inGeneration(ctx context.Context, src memwal.Source, column, value
 	return nil
 }
 
-func inBase(ctx context.Context, d *lance.Dataset, column, value string, f *found) error {
-	opts := lance.ScanOptions{Columns: LightColumns(d.Schema()), Filter: []lance.Condition{{Column: column, Value: value}}}
+func (l *Log) inBase(ctx context.Context, d *lance.Dataset, column, value string, f *found) error {
+	opts := lance.ScanOptions{
+		Columns: LightColumns(d.Schema()), Filter: []lance.Condition{{Column: column, Value: value}},
+		Without: l.values.without(ctx, d, column, value),
+	}
 	for rec, err := range d.Scan(ctx, opts) {
 		if err != nil {
 			return err

@@ -42,6 +42,9 @@ type ScanOptions struct {
 	// Fragments, if not nil, are the only fragments that are read, by their ids;
 	// indexes are not used then.
 	Fragments []uint64
+	// Without, if not nil, is asked of every fragment that no index covers whether it
+	// need not be read, because the caller knows that nothing in it matches.
+	Without func(fragment uint64) bool
 }
 
 // scanner is a scan under way.
@@ -111,6 +114,9 @@ func (s *scanner) run(ctx context.Context) (err error) {
 		}
 	}
 	for _, frag := range frags {
+		if s.opts.Without != nil && s.opts.Without(frag.ID) {
+			continue
+		}
 		if err := s.fragment(ctx, frag); err != nil {
 			return err
 		}
