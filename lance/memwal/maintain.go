@@ -1,6 +1,7 @@
 package memwal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -241,11 +242,18 @@ func (c *collector) shard(ctx context.Context, s *state) error {
 			return err
 		}
 	}
+	slices.SortFunc(manifests, func(a, b string) int { return cmp.Compare(versionOf(a), versionOf(b)) })
 	if err := c.remove(ctx, manifests); err != nil {
 		return err
 	}
 	c.stats.Shards++
 	return nil
+}
+
+// versionOf is the version that a key of a manifest names, 0 for other keys.
+func versionOf(key string) uint64 {
+	v, _ := parseReversed(key[strings.LastIndexByte(key, '/')+1:], manifestExt)
+	return v
 }
 
 // leftovers removes what a living shard does not need any more.

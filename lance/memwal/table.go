@@ -25,6 +25,8 @@ type Table struct {
 	mu   sync.Mutex
 	base *lance.Dataset
 	gens map[string]*source
+	// known are the states of shards that were read last. They are not changed.
+	known map[ID]*state
 
 	// pins is what collecting has seen of readers' pins.
 	pins pins.Watch
@@ -123,7 +125,7 @@ func (t *Table) states(ctx context.Context) ([]*state, error) {
 	}
 	states := make([]*state, len(ids))
 	err := parallel(len(ids), func(i int) error {
-		s, err := latestState(ctx, t.store, ids[i])
+		s, err := t.recent(ctx, ids[i])
 		if errors.Is(err, objstore.ErrNotFound) {
 			return nil // not claimed yet, or removed meanwhile
 		}
@@ -330,6 +332,11 @@ func (t *Table) forget(states []*state) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for id := range t.known {
+		if !slices.ContainsFunc(states, func(s *state) bool { return s.id == id }) {
+			delete(t.known, id)
+		}
+	}
 	for dir := range t.gens {
 		if !named[dir] {
 			t.gens[dir].forgotten(t)
