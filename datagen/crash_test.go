@@ -225,3 +225,21 @@ func crashing(s objstore.Store, n int, after bool) objstore.Store {
 		return objstore.Fate{}
 	})
 }
+
+// TestACrashOnDiskLosesNothing is the same on a directory, at some of the changes.
+func TestACrashOnDiskLosesNothing(t *testing.T) {
+	want := expected(t)
+	for n := 2; n < 88; n += 17 {
+		disk, err := objstore.OpenLocal(t.TempDir(), objstore.LocalOptions{})
+		check(t, err)
+		w := newWorld()
+		_ = w.run(t.Context(), crashing(disk, n, n%2 == 0), hurried, crashKeys, 2)
+		check(t, w.run(t.Context(), disk, hurried, crashKeys, 2))
+		if d := cmp.Diff(want, outcome(t, disk)); d != "" {
+			t.Fatalf("crash at change %d: %s", n, d)
+		}
+		if len(w.again) > 0 {
+			t.Fatalf("crash at change %d: ran again: %v", n, w.again)
+		}
+	}
+}

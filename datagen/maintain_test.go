@@ -3,9 +3,11 @@ package datagen
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -303,4 +306,47 @@ func TestMaintenanceMayStopAnywhere(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestCopiesThatDifferAreAFault puts one identity with two contents into two shards, past
+// what our writers check.
+func TestCopiesThatDifferAreAFault(t *testing.T) {
+	l := newLog(t, objstore.NewMemory())
+	at := time.UnixMicro(1_700_000_000_000_000)
+	for run := range 2 {
+		events := []Event{
+			{Item: "a", Checkpoint: "one", Kind: ItemCreated, Run: "same", Epoch: "foreign"},
+			{Item: "b", Checkpoint: "one", Kind: ItemCreated, Run: fmt.Sprint("run-", run), Epoch: "foreign"},
+		}
+		FillBatch(events[:1], at)
+		FillBatch(events[1:], at)
+		rows, err := Record(events)
+		check(t, err)
+		w, err := l.table.NewWriter(t.Context(), memwal.WriterOptions{MergeAfter: -1})
+		check(t, err)
+		check(t, w.Append(t.Context(), rows))
+		check(t, w.Close())
+	}
+	v, err := l.View(t.Context())
+	check(t, err)
+	for item, faults := range map[string]bool{"a": false, "b": true} {
+		it, err := v.Item(t.Context(), item, AsOf{})
+		check(t, err)
+		if len(it.Faults) > 0 != faults {
+			t.Errorf("item %s: %v", item, it.Faults)
+		}
+	}
+	found := 0
+	stats, err := l.Verify(t.Context(), func(err error) {
+		if errors.Is(err, ErrFault) && strings.Contains(err.Error(), `"b"`) {
+			found++
+		}
+	})
+	check(t, err)
+	if found == 0 || stats.Events != 2 {
+		t.Errorf("verified %+v, found %d", stats, found)
+	}
+	w := newWriter(t, l)
+	s := eventually(t, w, "a") // once the shard without a lease has stood still
+	check(t, s.End(t.Context(), EndCompleted))
 }
