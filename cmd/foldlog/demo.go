@@ -55,17 +55,18 @@ func (a *app) demoCmd() *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
 		Use:   "demo [--dir DIR] [--trials N] [--workers K]",
-		Short: "Tune a small network on real handwritten digits, end to end",
+		Short: "Tune a small network on real handwritten digits and make new ones, end to end",
 		Long: `Tune a small neural network on real handwritten digits, with several worker
 processes on one study journal. One worker is killed on the way: its trial is
-failed as stale and tried again by another. Then the best trials are shown and
-the journal is verified. The data is in this program; it takes about half a
-minute on two cores.`,
+failed as stale and tried again by another. Then the best network makes new images
+from the real ones: a pipeline that is killed in the middle and goes on where it
+was. Both logs are verified. The data is in this program; it takes about twenty
+seconds on two cores.`,
 		Example: "  foldlog demo --dir /tmp/demo",
 		Args:    operands(),
 	}
 	c.Flags().StringVar(&f.dir, "dir", "", "put the journal in `DIR` (default: a new temporary directory)")
-	c.Flags().Uint64Var(&f.trials, "trials", 24, "run `N` trials")
+	c.Flags().Uint64Var(&f.trials, "trials", 16, "run `N` trials")
 	c.Flags().IntVar(&f.workers, "workers", 3, "work in `K` processes; one is killed if there are several")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.trials < 1 || f.workers < 1 || f.workers > 64 {
@@ -73,7 +74,7 @@ minute on two cores.`,
 		}
 		return a.demo(c.Context(), &f)
 	}
-	c.AddCommand(demoTrainCmd())
+	c.AddCommand(demoTrainCmd(), a.demoImagesCmd())
 	return c
 }
 
@@ -238,6 +239,9 @@ func (a *app) demoShow(ctx context.Context, r *study.JournalReader, path string,
 	if !v.OK {
 		return errors.New("the journal is faulty")
 	}
+	if err := a.demoImages(ctx, snap, path); err != nil {
+		return err
+	}
 	a.say("\nWhere to look next:")
 	for _, line := range []string{
 		"foldlog study trials %s     every trial, the killed one and its retry among them",
@@ -247,6 +251,9 @@ func (a *app) demoShow(ctx context.Context, r *study.JournalReader, path string,
 	} {
 		a.say("  "+line, path)
 	}
+	images := logRef{filepath.Dir(path), demoPipeline, demoExperiment}
+	a.say("  foldlog datagen status %s     items by status and step", images)
+	a.say("  foldlog datagen item %s digit-00/variants:0 --trajectory     how an image came about", images)
 	return nil
 }
 

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/study"
+)
+
+// demoKillSteps is how many steps are durable when the pipeline is killed.
+const demoKillSteps = 100
+
+// demoImages makes new images with the best network: a process runs the pipeline
+// and is killed in the middle, and another one goes on.
+func (a *app) demoImages(ctx context.Context, snap *study.Snapshot, journal string) error {
+	best, err := snap.Best(0)
+	if err != nil || len(best) == 0 {
+		return err
+	}
+	root := filepath.Dir(journal)
+	ref := logRef{root, demoPipeline, demoExperiment}
+	a.say("\nMaking new images from %d real ones with the best network: perturbed in a loop, classified, kept or filtered.", demoSources)
+	a.say("  %s\n", ref)
+	run := &demoChild{app: a, root: root, params: string(study.AppendParams(nil, best[0].Params)), durable: map[string]bool{}, begun: map[string]bool{}}
+	if err := run.process(ctx, demoKillSteps); err != nil {
+		return err
+	}
+	before, begun := len(run.durable), len(run.begun)
+	a.Notef("killed the pipeline (SIGKILL) when %s were durable and %d had begun", plural(int64(before), "step"), begun)
+	if err := run.process(ctx, 0); err != nil {
+		return err
+	}
+	if len(run.again) > 0 {
+		return fmt.Errorf("steps ran again though they were durable: %s", strings.Join(run.again, ", "))
+	}
+	a.say("%d steps are durable, %d of them from before the kill; %s had to be done again, and none that was durable.",
+		len(run.durable), before, plural(int64(run.repeated), "step"))
+	return a.demoShowImages(ctx, ref)
+}
+
+func (a *app) demoShowImages(ctx context.Context, ref logRef) error {
+	l, err := ref.open(ctx)
+	if err != nil {
+		return err
+	}
+	v, err := l.View(ctx)
+	if err != nil {
+		return err
+	}
+	kept := 0
+	for s, err := range v.Items(ctx, datagen.Filter{Status: []datagen.Status{datagen.StatusCompleted}}) {
+		if err != nil {
+			return err
+		}
+		if s.Parent != "" {
+			kept++
+		}
+	}
+	a.say("%d of %d new images were kept.\n", kept, demoSources*demoVariants)
+	path := ref.String()
+	found, err := datagenKind{}.Verify(ctx, path, verifyOptions{})
+	if err != nil {
+		return err
+	}
+	found.Path, found.Kind = path, datagenKind{}.Name()
+	found.normalize()
+	if err := printVerification(a.Out(), found); err != nil {
+		return err
+	}
+	if !found.OK {
+		return errors.New("the datagen log is faulty")
+	}
+	return nil
+}
+
+// demoChild is the process that runs the pipeline, and what it told.
+type demoChild struct {
+	*app
+	root, params string
+
+	begun, durable map[string]bool
+	repeated       int      // steps that began a second time
+	again          []string // those of them that were durable
+}
+
+// process runs the pipeline to its end, or kills it when so many steps are durable.
+func (d *demoChild) process(ctx context.Context, killAt int) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, self, "demo", demoImagesCommand, "--root", d.root, "--params", d.params)
+	cmd.Stderr = d.Err()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	bar := d.NewProgress("steps", cli.Items)
+	killed := d.listen(out, bar, func() bool { return killAt > 0 && len(d.durable) >= killAt && cmd.Process.Kill() == nil })
+	bar.Close()
+	err = cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case killed:
+		return nil
+	case err != nil:
+		return fmt.Errorf("the pipeline: %w", err)
+	}
+	return nil
+}
+
+// listen hears of steps until the process ends; enough is asked after each.
+func (d *demoChild) listen(out io.Reader, bar *cli.Progress, enough func() bool) (killed bool) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		kind, step, _ := strings.Cut(lines.Text(), " ")
+		if kind == "done" {
+			d.durable[step] = true
+		} else {
+			if d.begun[step] {
+				d.repeated++
+			}
+			if d.durable[step] {
+				d.again = append(d.again, step)
+			}
+			d.begun[step] = true
+		}
+		bar.Set(int64(len(d.durable)), int64(len(d.begun)))
+		killed = killed || enough()
+	}
+	return killed
+}
