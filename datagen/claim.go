@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
@@ -58,7 +59,7 @@ func (w *Writer) claim(ctx context.Context, item string, seq int64) (*claim, err
 	}
 	for turn := 0; turn < maxTurns; turn++ {
 		key := claimKey(item, seq, turn)
-		err := w.log.coord.PutIfAbsent(ctx, key, doc)
+		err := w.putClaim(ctx, key, doc)
 		if err == nil {
 			return &claim{item: item, seq: seq, turn: turn, doc: doc}, nil
 		}
@@ -88,6 +89,19 @@ func (w *Writer) claim(ctx context.Context, item string, seq int64) (*claim, err
 		}
 	}
 	return nil, fmt.Errorf("claim item %q: %d claims of one event", item, maxTurns)
+}
+
+// putClaim puts a claim file. An outcome that cannot be told, as when the file in the way
+// goes away at that moment, is settled by putting the same bytes again.
+func (w *Writer) putClaim(ctx context.Context, key string, doc []byte) (err error) {
+	for try := range 5 {
+		err = w.log.coord.PutIfAbsent(ctx, key, doc)
+		if !errors.Is(err, objstore.ErrAmbiguous) {
+			break
+		}
+		sleep(ctx, time.Duration(try)*10*time.Millisecond)
+	}
+	return err
 }
 
 // errClaimPassed: a claim file went away, which it does once the log is past it.
@@ -141,7 +155,7 @@ func (w *Writer) still(ctx context.Context, c *claim) error {
 	key := claimKey(c.item, c.seq, c.turn)
 	d, err := w.log.readClaim(ctx, key)
 	if errors.Is(err, objstore.ErrNotFound) {
-		if err = w.log.coord.PutIfAbsent(ctx, key, c.doc); errors.Is(err, objstore.ErrExists) {
+		if err = w.putClaim(ctx, key, c.doc); errors.Is(err, objstore.ErrExists) {
 			d, err = w.log.readClaim(ctx, key)
 		} else {
 			d.raw = c.doc

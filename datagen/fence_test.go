@@ -339,3 +339,28 @@ func TestAWriterThatIsAboutToBeginIsNotTakenForSealed(t *testing.T) {
 		t.Errorf("its shard was taken: %v", err)
 	}
 }
+
+// TestAClaimWhoseOutcomeIsUnknownIsSettled loses answers of claims.
+func TestAClaimWhoseOutcomeIsUnknownIsSettled(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		mem := objstore.NewMemory()
+		n := 0
+		s := objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+			if c.Op != "put if absent" || !strings.Contains(c.Key, claimsDir) {
+				return objstore.Fate{}
+			}
+			if n++; n > 2 {
+				return objstore.Fate{}
+			}
+			return objstore.Fate{Err: objstore.ErrAmbiguous, Done: done}
+		})
+		l, err := OpenOrCreate(t.Context(), s, "digits", "first", quick)
+		check(t, err)
+		st, err := newWriter(t, l).Open(t.Context(), "a", CreateOptions{})
+		check(t, err)
+		check(t, st.CheckpointEnd(t.Context(), step(0), nil, EndCompleted))
+		if got := outcome(t, mem); got["a"] != "completed" {
+			t.Errorf("outcome %v", got)
+		}
+	}
+}
