@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
@@ -110,4 +111,49 @@ func BenchmarkTrials(b *testing.B) {
 			b.ReportMetric(float64(b.N*12)/float64(info.Extents), "calls/extent")
 		})
 	}
+}
+
+// BenchmarkList answers one call for all of 30,000 trials.
+func BenchmarkList(b *testing.B) {
+	store := study.NewMemory(nil)
+	ctx := context.Background()
+	if err := store.Update(ctx, func(tx *study.Tx) error {
+		c := change{target: tx}
+		if _, err := c.createStudy("a", []study.Direction{study.Minimize}); err != nil {
+			return err
+		}
+		for range 30_000 {
+			if _, err := c.createFrom(0, benchTemplate(b)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		b.Fatal(err)
+	}
+	s := NewServer(store, nil)
+	for b.Loop() {
+		reply, err := s.GetTrials(ctx, &pb.GetTrialsRequest{TrialIdGreaterThan: -1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		raw, err := proto.Marshal(reply)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(raw)))
+	}
+}
+
+func benchTemplate(b *testing.B) *template {
+	d, err := parseDist(floatDist)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tpl := &template{state: study.Complete, values: []float64{1}, start: moment{1717781247682770, true}, complete: moment{1717781248682770, true}}
+	for i := range 5 {
+		tpl.params = append(tpl.params, param{fmt.Sprint("x", i), 0.5, d})
+		tpl.curve = append(tpl.curve, point{int64(i), 1})
+	}
+	return tpl
 }

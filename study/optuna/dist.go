@@ -26,6 +26,10 @@ func parseDist(text string) (study.Distribution, error) {
 			name, err = pyString(value)
 		case "attributes":
 			attributes = value
+		case "type": // the abbreviated form, which has everything in one object
+			var kind string
+			kind, err = pyString(value)
+			name, attributes = abbreviated[kind], []byte(text)
 		}
 		return err
 	})
@@ -42,6 +46,11 @@ func parseDist(text string) (study.Distribution, error) {
 		return study.OtherDist(string(serde.AppendString([]byte(otherDist), text)) + "}"), nil
 	}
 	return d, nil
+}
+
+// abbreviated are the names in the abbreviated form.
+var abbreviated = map[string]string{
+	"float": "FloatDistribution", "int": "IntDistribution", "categorical": "CategoricalDistribution",
 }
 
 // rangeText is what a range of numbers says, each number as it is written.
@@ -196,6 +205,35 @@ func appendDist(dst []byte, d study.Distribution) ([]byte, bool) {
 		return dst, false
 	}
 	return append(dst, "}}"...), true
+}
+
+// appendShortDist spells a distribution in Optuna's abbreviated form, where there
+// is one.
+func appendShortDist(dst []byte, d study.Distribution) ([]byte, bool) {
+	switch d := d.(type) {
+	case study.FloatDist:
+		dst = appendPyFloat(append(dst, `{"type":"float","low":`...), d.Low)
+		dst = appendPyFloat(append(dst, `,"high":`...), d.High)
+		if d.Step != 0 {
+			dst = appendPyFloat(append(dst, `,"step":`...), d.Step)
+		}
+		return appendShortLog(dst, d.Log), true
+	case study.IntDist:
+		dst = strconv.AppendInt(append(dst, `{"type":"int","low":`...), d.Low, 10)
+		dst = strconv.AppendInt(append(dst, `,"high":`...), d.High, 10)
+		if d.Step > 1 {
+			dst = strconv.AppendInt(append(dst, `,"step":`...), d.Step, 10)
+		}
+		return appendShortLog(dst, d.Log), true
+	}
+	return appendDist(dst, d)
+}
+
+func appendShortLog(dst []byte, log bool) []byte {
+	if log {
+		dst = append(dst, `,"log":true`...)
+	}
+	return append(dst, '}')
 }
 
 func appendChoice(dst []byte, v study.ChoiceValue) []byte {

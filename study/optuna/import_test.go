@@ -119,7 +119,7 @@ func TestImportKeepsEverything(t *testing.T) {
 	if diff := cmp.Diff(want, got, opts...); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if d := got[0].Distributions["old"]; !strings.Contains(d, `"FloatDistribution"`) || !strings.Contains(d, `"log": true`) {
+	if d := got[0].Distributions["old"]; d != `{"type":"float","low":0.1,"high":1.0,"log":true}` {
 		t.Errorf("an old distribution became %s", d)
 	}
 
@@ -226,6 +226,10 @@ func FuzzDistribution(f *testing.F) {
 		d, err := parseDist(text)
 		if err != nil {
 			return
+		}
+		short, _ := appendShortDist(nil, d)
+		if again, err := parseDist(string(short)); err != nil || !cmp.Equal(again, d) {
+			t.Fatalf("%q is written %q: %v", text, short, err)
 		}
 		out, ok := appendDist(nil, d)
 		if !ok {
