@@ -20,9 +20,10 @@ BENCH      ?= .
 BENCHCOUNT ?= 1
 PYTHON     ?= /usr/bin/python3
 SEEDS      ?= 20
+SCALE      ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit race fmt vet tags lint oracle cross bench bench-search optuna bench-optuna proto benchstat fuzz soak clean
+.PHONY: help build demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +85,11 @@ proto: ## Generate the code of the Optuna service anew (needs protoc 3.21.12)
 
 bench-search: ## Compare the samplers with Optuna's: PYTHON=interpreter, SEEDS=n
 	nice go run ./internal/benchsearch -markdown -python '$(PYTHON)' -seeds $(SEEDS)
+
+bench-server: ## Load a server on loopback: SCALE=part of 30,000 runs, 11 million points, 50,000 trials
+	@rm -rf $${TMPDIR:-/tmp}/foldlog-bench-*
+	FOLDLOG_BENCH_SCALE=$(SCALE) go test -run '^$$' -bench 'Calls|Restart|Ingest' -benchtime 2s -timeout 30m ./server; \
+		status=$$?; rm -rf $${TMPDIR:-/tmp}/foldlog-bench-*; exit $$status
 
 benchstat: ## Compare two saved outputs of make bench: OLD=file NEW=file
 	go run $(BENCHSTAT) $(OLD) $(NEW)

@@ -1,0 +1,229 @@
+//go:build !windows
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/foldlog/foldlog/metrics"
+)
+
+// servedAt is an address that nothing listens at.
+func servedAt(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// serving starts a server as a process of its own, and waits until it answers.
+func serving(t *testing.T, root, address string, flags ...string) *exec.Cmd {
+	t.Helper()
+	cmd := process(t, append([]string{"foldlog", "serve", root, "--addr", address, "--quiet"}, flags...)...)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
+	cmd.Stderr = t.Output()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || strings.TrimSpace(line) != "http://"+address {
+		t.Fatalf("the server says %q: %v", line, err)
+	}
+	return cmd
+}
+
+func stop(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the server ends with %v", err)
+	}
+}
+
+// longRun is a stream of so many points.
+func longRun(slug string, points int) []byte {
+	open, err := metrics.NewOpen(slug, "", "")
+	if err != nil {
+		panic(err)
+	}
+	b := open.Append(nil)
+	for i := range points {
+		e := metrics.Event{Kind: metrics.KindMetric, TSMS: int64(i), Step: int64(i), Name: "loss", Value: metrics.Float(float64(i))}
+		b = e.Append(b)
+	}
+	return b
+}
+
+// TestAServerThatIsKilledLosesNothing kills a server again and again while clients
+// push files that grow, and starts it again at the same address.
+func TestAServerThatIsKilledLosesNothing(t *testing.T) {
+	root, sources, address := t.TempDir(), t.TempDir(), servedAt(t)
+	const runs, points = 6, 20_000
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var clients sync.WaitGroup
+	var left atomic.Int32
+	left.Store(runs)
+	for i := range runs {
+		clients.Go(func() {
+			defer left.Add(-1)
+			pushAgainAndAgain(ctx, t, fmt.Sprintf("run-%d", i), sources, address, points)
+		})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	kills := 0
+	for left.Load() > 0 && ctx.Err() == nil {
+		cmd := serving(t, root, address)
+		wait := time.After(time.Duration(50+random.IntN(300)) * time.Millisecond)
+		if kills < 8 {
+			<-wait
+			kills++
+		} else {
+			clients.Wait()
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	clients.Wait()
+	if kills < 3 {
+		t.Errorf("killed only %d times", kills)
+	}
+	cmd := serving(t, root, address)
+	defer stop(t, cmd)
+	for i := range runs {
+		slug := fmt.Sprintf("run-%d", i)
+		want := longRun(slug, points)
+		got, err := os.ReadFile(metrics.StreamPath(root, slug, metrics.StreamID(want[:bytes.IndexByte(want, '\n')])))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes at the server, %d were sent: %v", slug, len(got), len(want), err)
+		}
+		if entries, err := os.ReadDir(filepath.Join(root, metrics.RunsDir, slug)); err != nil || len(entries) != 1 {
+			t.Errorf("%s has %d files: %v", slug, len(entries), err)
+		}
+		awaitEvents(t, address, slug, points+1)
+	}
+}
+
+// pushAgainAndAgain writes a file piece by piece and pushes it after each, until the
+// server has all of it.
+func pushAgainAndAgain(ctx context.Context, t *testing.T, slug, dir, address string, points int) {
+	text := longRun(slug, points)
+	path := filepath.Join(dir, slug+".jsonl")
+	client := &metrics.Client{Base: "http://" + address, HTTP: &http.Client{Timeout: 10 * time.Second}}
+	defer client.HTTP.CloseIdleConnections()
+	const pieces = 25
+	for i := 1; i <= pieces; {
+		if err := os.WriteFile(path, text[:len(text)*i/pieces], 0o644); err != nil {
+			t.Error(err)
+			return
+		}
+		_, err := client.Push(ctx, path)
+		switch {
+		case err == nil:
+			i++
+		case !errors.Is(err, metrics.ErrAway) || ctx.Err() != nil:
+			t.Errorf("%s: %v", slug, err)
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// awaitEvents waits until the server has read a run.
+func awaitEvents(t *testing.T, address, slug string, want int) {
+	t.Helper()
+	var got struct {
+		Events string `json:"events"`
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		resp, err := http.Get("http://" + address + "/api/v1/runs/" + slug)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err == nil && json.Unmarshal(body, &got) == nil && got.Events == fmt.Sprint(want) {
+			return
+		}
+	}
+	t.Errorf("%s has %s events, want %d", slug, got.Events, want)
+}
+
+// TestAServerAnswersWhatItHasBeforeItEnds interrupts a server in the middle of a
+// request.
+func TestAServerAnswersWhatItHasBeforeItEnds(t *testing.T) {
+	root, address := t.TempDir(), servedAt(t)
+	cmd := serving(t, root, address)
+	text := longRun("run", 10)
+	id := metrics.StreamID(text[:bytes.IndexByte(text, '\n')])
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /api/v1/runs/run/streams/%s?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", id, len(text))
+	conn.Write(text[:50])
+	time.Sleep(100 * time.Millisecond)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	conn.Write(text[50:])
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200") {
+		t.Errorf("%v: %s", err, answer)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the server ends with %v", err)
+	}
+	if got, err := os.ReadFile(metrics.StreamPath(root, "run", id)); err != nil || !bytes.Equal(got, text) {
+		t.Errorf("%d bytes are there: %v", len(got), err)
+	}
+}
+
+// TestManyIdleConnectionsLeaveRoom holds a thousand connections that say nothing.
+func TestManyIdleConnectionsLeaveRoom(t *testing.T) {
+	address := servedAt(t)
+	cmd := serving(t, t.TempDir(), address)
+	defer stop(t, cmd)
+	for range 1000 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	resp, err := http.Get("http://" + address + "/healthz")
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("%v", err)
+	}
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+}
