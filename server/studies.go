@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"sort"
 	"strconv"
@@ -536,7 +537,11 @@ func (s *Server) registerStudies(api huma.API) {
 	huma.Register(api, get("/{id}/trials", "list-trials", "Trials of a study"), s.listTrials)
 	huma.Register(api, get("/{id}/trials/{number}", "get-trial", "One trial, with its reports and attributes"), s.getTrial)
 	huma.Register(api, get("/{id}/trials/{number}/should-prune", "should-prune", "Whether a trial is worth going on with"), s.shouldPrune)
-	huma.Register(api, get("/{id}/columns", "study-columns", "All trials of a study by column"), s.studyColumns)
+	columns := get("/{id}/columns", "study-columns", "All trials of a study by column")
+	columns.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+		"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[TrialColumns](), true, "")},
+	}}}
+	huma.Register(api, columns, s.studyColumns)
 	huma.Register(api, get("/{id}/curves", "study-curves", "Intermediate values of several trials"), s.studyCurves)
 	huma.Register(api, get("/{id}/front", "study-front", "The Pareto front of a study, computed in the background"), s.studyFront)
 	huma.Register(api, get("/{id}/importance", "study-importance", "How much each parameter matters, computed in the background"), s.studyImportance)

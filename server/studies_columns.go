@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -59,7 +62,7 @@ func (RawArray) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{}, Description: "any JSON values"}
 }
 
-func (s *Server) studyColumns(ctx context.Context, in *columnsInput) (*struct{ Body TrialColumns }, error) {
+func (s *Server) studyColumns(ctx context.Context, in *columnsInput) (*huma.StreamResponse, error) {
 	_, snap, st, err := s.study(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -90,47 +93,99 @@ func (s *Server) studyColumns(ctx context.Context, in *columnsInput) (*struct{ B
 		}
 	}
 	c.States = string(states)
-	return &struct{ Body TrialColumns }{c}, nil
+	b, err := c.append(nil)
+	if err != nil {
+		return nil, s.answer(err)
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		hc.SetHeader("Content-Type", "application/json")
+		hc.BodyWriter().Write(b)
+	}}, nil
 }
 
 func stateLetter(s study.State) byte { return "wrscpf"[s] }
 
+// paramColumn is a column that is being built: a value or null for each of the
+// first n trials.
+type paramColumn struct {
+	name string
+	b    RawArray
+	n    int
+}
+
+func (c *paramColumn) pad(to int) {
+	for ; c.n < to; c.n++ {
+		c.b = append(c.separate(), "null"...)
+	}
+}
+
+func (c *paramColumn) separate() RawArray {
+	if c.n == 0 {
+		return append(c.b, '[')
+	}
+	return append(c.b, ',')
+}
+
 func paramColumns(list []sortedTrial) map[string]RawArray {
-	columns := map[string]RawArray{}
+	var columns []*paramColumn
+	at := map[string]int{}
 	for i, it := range list {
-		for _, p := range it.trial.Params {
-			col := fill(columns[p.Name], i)
-			columns[p.Name] = p.Value.AppendJSON(separate(col), p.Dist)
-		}
-		for name, col := range columns {
-			if _, ok := it.trial.Param(name); !ok {
-				columns[name] = append(separate(col), "null"...)
+		for k := range it.trial.Params {
+			p := &it.trial.Params[k]
+			// Trials have their parameters in the same order, mostly.
+			if k >= len(columns) || columns[k].name != p.Name {
+				j, ok := at[p.Name]
+				if !ok {
+					j = len(columns)
+					at[p.Name] = j
+					columns = append(columns, &paramColumn{name: p.Name})
+				}
+				columns[j].add(i, p)
+				continue
 			}
+			columns[k].add(i, p)
 		}
 	}
-	for name, col := range columns {
-		columns[name] = append(col, ']')
+	out := make(map[string]RawArray, len(columns))
+	for _, c := range columns {
+		c.pad(len(list))
+		out[c.name] = append(c.b, ']')
 	}
-	return columns
+	return out
 }
 
-// fill begins a column with nulls for the trials before the first that has it.
-func fill(col RawArray, n int) RawArray {
-	if col != nil {
-		return col
-	}
-	col = RawArray{'['}
-	for range n {
-		col = append(separate(col), "null"...)
-	}
-	return col
+func (c *paramColumn) add(i int, p *study.Param) {
+	c.pad(i)
+	c.b = p.Value.AppendJSON(c.separate(), p.Dist)
+	c.n++
 }
 
-func separate(col RawArray) RawArray {
-	if len(col) > 1 {
-		return append(col, ',')
+// append spells the columns; encoding/json would look at each of their bytes
+// several times.
+func (c *TrialColumns) append(b []byte) ([]byte, error) {
+	b = append(b, `{"seq":"`...)
+	b = strconv.AppendUint(b, uint64(c.Seq), 10)
+	b = append(append(b, `","numbers":`...), c.Numbers.json()...)
+	b = append(append(append(b, `,"states":"`...), c.States...), `","values":[`...)
+	for i, v := range c.Values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, v.json()...)
 	}
-	return col
+	b = append(b, `],"params":{`...)
+	names := slices.Sorted(maps.Keys(c.Params))
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(serde.AppendString(b, name), ':'), c.Params[name]...)
+	}
+	b = append(append(b, `},"started":`...), c.Started.json()...)
+	b = append(append(b, `,"ended":`...), c.Ended.json()...)
+	workers, err := json.Marshal(c.Workers)
+	b = append(append(b, `,"workers":`...), workers...)
+	return append(b, '}'), err
 }
 
 type studyCurvesInput struct {

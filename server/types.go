@@ -70,7 +70,9 @@ func numberSchema() *huma.Schema {
 type Numbers []float64
 
 // MarshalJSON implements json.Marshaler.
-func (ns Numbers) MarshalJSON() ([]byte, error) {
+func (ns Numbers) MarshalJSON() ([]byte, error) { return ns.json(), nil }
+
+func (ns Numbers) json() []byte {
 	b := append(make([]byte, 0, 2+12*len(ns)), '[')
 	for i, v := range ns {
 		if i > 0 {
@@ -78,7 +80,7 @@ func (ns Numbers) MarshalJSON() ([]byte, error) {
 		}
 		b = serde.AppendFloat(b, v)
 	}
-	return append(b, ']'), nil
+	return append(b, ']')
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -131,7 +133,9 @@ func integerSchema() *huma.Schema {
 type Integers []int64
 
 // MarshalJSON implements json.Marshaler.
-func (ns Integers) MarshalJSON() ([]byte, error) {
+func (ns Integers) MarshalJSON() ([]byte, error) { return ns.json(), nil }
+
+func (ns Integers) json() []byte {
 	b := append(make([]byte, 0, 2+8*len(ns)), '[')
 	for i, v := range ns {
 		if i > 0 {
@@ -139,7 +143,7 @@ func (ns Integers) MarshalJSON() ([]byte, error) {
 		}
 		b = Integer(v).append(b)
 	}
-	return append(b, ']'), nil
+	return append(b, ']')
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

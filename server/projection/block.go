@@ -118,10 +118,10 @@ func (e *encoder) chunk(c *chunk) {
 	e.uint(uint64(c.n))
 	e.int(int64(c.segment))
 	e.int(int64(c.series))
-	for _, v := range [...]int64{c.firstStep, c.minStep, c.maxStep, c.minTime, c.maxTime} {
+	for _, v := range [...]int64{c.minStep, c.maxStep, c.minTime, c.maxTime} {
 		e.int(v)
 	}
-	for _, x := range [...]*extreme{&c.low, &c.high, &c.odd} {
+	for _, x := range [...]*extreme{&c.first, &c.last, &c.low, &c.high, &c.odd} {
 		e.int(int64(x.at))
 		if x.at >= 0 {
 			e.int(int64(x.series))
@@ -149,10 +149,10 @@ func (d *decoder) entry(base int64) entry {
 
 func (d *decoder) chunk() chunk {
 	c := chunk{n: int32(d.uint()), segment: int32(d.int()), series: int32(d.int())}
-	for _, v := range [...]*int64{&c.firstStep, &c.minStep, &c.maxStep, &c.minTime, &c.maxTime} {
+	for _, v := range [...]*int64{&c.minStep, &c.maxStep, &c.minTime, &c.maxTime} {
 		*v = d.int()
 	}
-	for _, x := range [...]*extreme{&c.low, &c.high, &c.odd} {
+	for _, x := range [...]*extreme{&c.first, &c.last, &c.low, &c.high, &c.odd} {
 		if x.at = int32(d.int()); x.at >= 0 {
 			x.series, x.step, x.time, x.value = int32(d.int()), d.int(), d.int(), d.float()
 		}

@@ -7,12 +7,12 @@
 // again from the files. Nothing in it is synced: checksums find what a power loss
 // has left, and a stream whose projection is damaged is read anew.
 //
-//	DIR/projection-v1/catalog         a record for each stream, the last one counts
-//	DIR/projection-v1/points/HH/ID    the points of one stream in blocks
+//	DIR/projection-v2/catalog         a record for each stream, the last one counts
+//	DIR/projection-v2/points/HH/ID    the points of one stream in blocks
 //
 // A block holds the points of a stretch of the stream, for each metric name the
 // columns step, time, value and series, and for each [chunkPoints] points of a name
-// a summary: first step, ranges, minimum, maximum, first non-finite value. A curve
+// a summary: ends, ranges, minimum, maximum, first non-finite value. A curve
 // that is asked for in fewer points than it has is sampled from the summaries; the
 // columns are read only for what they cannot answer. The end of a stream that has
 // no block yet is kept in memory while it is written to, and parsed again when it
@@ -30,4 +30,4 @@ package projection
 
 // Version is that of everything on disk. Raise it when older bytes would be
 // misread; directories of other versions are removed.
-const Version = 1
+const Version = 2

@@ -34,16 +34,16 @@ func (c *columns) point(i int, segment, series int32) Point {
 type chunk struct {
 	start, n        int32 // index of the first point in its entry, and how many
 	segment, series int32 // series may be mixed
-	firstStep       int64
 	minStep         int64
 	maxStep         int64
 	minTime         int64
 	maxTime         int64
-	low, high, odd  extreme // where n is not negative
+	first, last     extreme
+	low, high, odd  extreme // where at is not negative
 }
 
-// extreme is one of the points that a sample keeps: the lowest or highest finite
-// value, or the first that is not finite.
+// extreme is one of the points that a sample keeps: an end, the lowest or highest
+// finite value, or the first that is not finite.
 type extreme struct {
 	at         int32 // within the chunk, -1 if there is none
 	series     int32
@@ -59,6 +59,7 @@ func (x *extreme) point(segment int32) Point {
 func (c *chunk) add(p *Point) {
 	x := extreme{c.n, p.Series, p.Step, p.Time, p.Value}
 	c.n++
+	c.last = x
 	if p.Series != c.series {
 		c.series = mixed
 	}
@@ -81,7 +82,8 @@ func (c *chunk) add(p *Point) {
 // begin makes the chunk that starts with a point, without adding it.
 func begin(start int32, p *Point) chunk {
 	none := extreme{at: -1}
-	return chunk{start: start, segment: p.Segment, series: p.Series, firstStep: p.Step,
+	first := extreme{0, p.Series, p.Step, p.Time, p.Value}
+	return chunk{start: start, segment: p.Segment, series: p.Series, first: first, last: first,
 		minStep: p.Step, maxStep: p.Step, minTime: p.Time, maxTime: p.Time, low: none, high: none, odd: none}
 }
 

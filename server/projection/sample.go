@@ -102,7 +102,7 @@ func (s *selection) findCuts() error {
 			return nil
 		}
 		if s.all(p, c) {
-			starts[seg] = cut{c.firstStep, true}
+			starts[seg] = cut{c.first.step, true}
 			return nil
 		}
 		if s.none(p, c) {
@@ -250,33 +250,25 @@ func (s *selection) sample(r *Reading) (err error) {
 		}
 		return nil
 	}
-	if err := s.spreadEnds(); err != nil {
-		return err
-	}
-	last := len(s.units) - 1
-	r.Points = append(make([]Point, 0, want), s.units[0].point)
-	inner := s.units[1:last]
+	first, last := s.units[0].end(true), s.units[len(s.units)-1].end(false)
+	r.Points = append(make([]Point, 0, want), first)
 	for b := range buckets {
-		lo, hi := b*len(inner)/buckets, (b+1)*len(inner)/buckets
-		r.Points = keep(r.Points, inner[lo:hi])
+		lo, hi := b*len(s.units)/buckets, (b+1)*len(s.units)/buckets
+		r.Points = keep(r.Points, s.units[lo:hi], b == 0, b == buckets-1)
 	}
-	r.Points = append(r.Points, s.units[last].point)
+	r.Points = append(r.Points, last)
 	return nil
 }
 
-// spreadEnds makes sure that the first and the last unit are points.
-func (s *selection) spreadEnds() error {
-	first, err := s.spread(s.units[:1])
-	if err != nil || len(s.units) == 1 {
-		s.units = first
-		return err
+// end is the first or the last point of a unit.
+func (u *unit) end(first bool) Point {
+	switch {
+	case u.chunk == nil:
+		return u.point
+	case first:
+		return u.kept(0, &u.chunk.first).point
 	}
-	last, err := s.spread(s.units[len(s.units)-1:])
-	if err != nil {
-		return err
-	}
-	s.units = append(append(first, s.units[1:len(s.units)-1]...), last...)
-	return nil
+	return u.kept(0, &u.chunk.last).point
 }
 
 // kept is a point with its place among those of a bucket.
@@ -287,8 +279,9 @@ type kept struct {
 }
 
 // keep appends the minimum, the maximum and the first non-finite point of a
-// bucket, in stream order.
-func keep(out []Point, bucket []unit) []Point {
+// bucket, in stream order. The ends of all points, which are in the first and last
+// bucket, are kept anyway.
+func keep(out []Point, bucket []unit, first, last bool) []Point {
 	var low, high, odd kept
 	for i := range bucket {
 		u := &bucket[i]
@@ -321,9 +314,18 @@ func keep(out []Point, bucket []unit) []Point {
 	}
 	list := [...]kept{low, high, odd}
 	sort.Slice(list[:], func(i, j int) bool { return list[i].at < list[j].at })
-	before := -1
+	before, end := -1, math.MaxInt
+	if first {
+		before = 0
+	}
+	if n := len(bucket) - 1; last && n >= 0 {
+		end = n * chunkPoints
+		if c := bucket[n].chunk; c != nil {
+			end += int(c.last.at)
+		}
+	}
 	for _, k := range list {
-		if k.ok && k.at != before {
+		if k.ok && k.at != before && k.at != end {
 			out = append(out, k.point)
 			before = k.at
 		}
