@@ -226,7 +226,7 @@ var jsonStructs = map[string]any{
 	"Item failure": datagenFailure{}, "Item fault": datagenFault{}, "Item checkpoint": datagenCheckpoint{},
 	"Field change": datagenChange{}, "Item node": datagenNode{}, "Resume plan": resumePlan{}, "Upkeep": upkeepDone{},
 	"Datagen detail": datagenDetail{}, "Datagen answer": datagenAnswer{}, "Datagen problem": datagenProblem{},
-	"Lance detail": lanceDetail{}, "Lance index": lanceIndex{}, "Lance shard": lanceShard{},
+	"Token": tokenView{}, "Lance detail": lanceDetail{}, "Lance index": lanceIndex{}, "Lance shard": lanceShard{},
 }
 
 // jsonKeys are the keys that a struct has in JSON besides those of the structs

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +20,7 @@ import (
 
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/metrics/streamtest"
+	"github.com/foldlog/foldlog/server"
 )
 
 // exchange is a request and its answer in the page on the HTTP API.
@@ -52,15 +57,42 @@ func exchanges(t *testing.T) (list []exchange) {
 	return list
 }
 
+// TestTheHTTPPageSaysWhatAServerAnswers holds the page against the server, and
+// against the receiver that tests of clients use.
 func TestTheHTTPPageSaysWhatAServerAnswers(t *testing.T) {
-	server := streamtest.New("secret", nil)
-	defer server.Close()
+	receiver := streamtest.New("secret", nil)
+	defer receiver.Close()
+	t.Run("receiver", func(t *testing.T) { checkExchanges(t, receiver.URL) })
+	t.Run("server", func(t *testing.T) {
+		dir := t.TempDir()
+		sum := sha256.Sum256([]byte("secret"))
+		tokens := filepath.Join(dir, "tokens.json")
+		if err := os.WriteFile(tokens, fmt.Appendf(nil, `{"tokens":[{"id":"1","scopes":["admin"],"sha256":"%x"}]}`, sum), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		known, err := server.OpenTokens(tokens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := server.New(server.Options{Root: t.TempDir(), Tokens: known})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		web := httptest.NewServer(s.Handler())
+		defer web.Close()
+		checkExchanges(t, web.URL)
+		http.DefaultClient.CloseIdleConnections()
+	})
+}
+
+func checkExchanges(t *testing.T, base string) {
 	list := exchanges(t)
 	if len(list) != 7 {
 		t.Fatalf("%d exchanges", len(list))
 	}
 	for _, e := range list {
-		req, err := http.NewRequestWithContext(t.Context(), e.method, server.URL+e.path, strings.NewReader(e.body))
+		req, err := http.NewRequestWithContext(t.Context(), e.method, base+e.path, strings.NewReader(e.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +110,7 @@ func TestTheHTTPPageSaysWhatAServerAnswers(t *testing.T) {
 			t.Errorf("%s %q answers %d: %s", e.path, e.body, resp.StatusCode, body)
 		}
 		var got, want map[string]any
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(body), server.URL, "https://HOST")), &got); err != nil {
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(body), base, "https://HOST")), &got); err != nil {
 			t.Fatal(err)
 		}
 		if err := json.Unmarshal([]byte(e.answer), &want); err != nil {
@@ -112,11 +144,11 @@ func TestTheJSONPageHasTheKeysOfTheMetricsCommands(t *testing.T) {
 	if err := os.WriteFile("r.jsonl", []byte(pushedRun), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	server := streamtest.New("", nil)
-	defer server.Close()
+	receiver := streamtest.New("", nil)
+	defer receiver.Close()
 	for section, args := range map[string][]string{
 		"Metrics run": {"show", "r.jsonl"}, "Stream check": {"check", "r.jsonl"}, "Stream diff": {"diff", "r.jsonl", "r.jsonl"},
-		"Pushed stream": {"push", "r.jsonl", "--to", server.URL},
+		"Pushed stream": {"push", "r.jsonl", "--to", receiver.URL},
 	} {
 		t.Run(section, func(t *testing.T) {
 			got := with("", nil, append(append([]string{"metrics"}, args...), "--json")...)
