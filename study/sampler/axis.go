@@ -157,15 +157,29 @@ func logOf(x float64) float64 {
 	return math.Log(fraction) + float64(exponent)*math.Ln2
 }
 
+// reader reads the parameters of one trial after another.
+type reader struct {
+	axes []axis
+	find []finder
+}
+
+func newReader(space []study.SpaceParam, axes []axis) *reader {
+	r := &reader{axes, make([]finder, len(space))}
+	for i, p := range space {
+		r.find[i] = finder{p.Name, i}
+	}
+	return r
+}
+
 // read writes the places of a trial's parameters into row. It is not ok if one
 // is missing, or was drawn from something else than the axis can have.
-func read(t *study.Trial, space []study.SpaceParam, axes []axis, row []float64) bool {
-	for i := range axes {
-		p, found := paramAt(t, i, space[i].Name)
-		if !found || axes[i].choices > 0 && !sameDist(p.Dist, axes[i].dist) {
+func (r *reader) read(t *study.Trial, row []float64) bool {
+	for i := range r.axes {
+		p, found := r.find[i].in(t)
+		if !found || r.axes[i].choices > 0 && !sameDist(p.Dist, r.axes[i].dist) {
 			return false
 		}
-		u, ok := axes[i].place(p.Value)
+		u, ok := r.axes[i].place(p.Value)
 		if !ok {
 			return false
 		}

@@ -81,12 +81,13 @@ func (s CMAES) replay(h *History, space []study.SpaceParam, axes []axis) *evolut
 	e := newEvolution(d, lambda, mean, sigma)
 	restarts := rand.New(rand.NewPCG(h.Seed^cmaStream, math.MaxUint64))
 	var generation []point
+	r := newReader(space, axes)
 	for _, t := range h.Trials {
 		if !h.usable(t) {
 			continue
 		}
 		x := make([]float64, d)
-		if !read(t, space, axes, x) {
+		if !r.read(t, x) {
 			continue
 		}
 		generation = append(generation, point{x, loss(h.Directions[0], t.Values[0])})

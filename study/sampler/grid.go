@@ -97,9 +97,9 @@ func (a *axis) points(n int) []study.Value {
 // tried counts how often each point was tried.
 func (g *grid) tried(h *History, space []study.SpaceParam) map[uint64]int {
 	tried := map[uint64]int{}
-	row := make([]float64, len(g.axes))
+	row, r := make([]float64, len(g.axes)), newReader(space, g.axes)
 	for _, t := range h.Trials {
-		if t.State != study.Failed && read(t, space, g.axes, row) {
+		if t.State != study.Failed && r.read(t, row) {
 			tried[g.number(row)]++
 		}
 	}

@@ -72,9 +72,10 @@ type pool struct {
 
 func newPool(h *History, space []study.SpaceParam, axes []axis, size int) *pool {
 	var rows, losses [][]float64
+	r := newReader(space, axes)
 	for _, t := range h.Trials {
 		row := make([]float64, len(axes))
-		if h.usable(t) && !hasNaN(t.Values) && read(t, space, axes, row) {
+		if h.usable(t) && !hasNaN(t.Values) && r.read(t, row) {
 			rows, losses = append(rows, row), append(losses, h.losses(t))
 		}
 	}

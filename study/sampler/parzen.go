@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -42,10 +41,7 @@ type kernelAxis struct {
 // weighted as given.
 func newParzen(axes []axis, columns [][]float64, weight []float64) *parzen {
 	n := len(columns[0])
-	p := &parzen{axes: axes, n: n, weight: weight, dims: make([]kernelAxis, len(axes)), base: make([]float64, n+1)}
-	for k, w := range weight {
-		p.base[k] = math.Log(w)
-	}
+	p := &parzen{axes: axes, n: n, weight: weight, dims: make([]kernelAxis, len(axes)), base: logs(weight)}
 	for i := range axes {
 		d := &p.dims[i]
 		d.mu = columns[i]
@@ -60,6 +56,19 @@ func newParzen(axes []axis, columns [][]float64, weight []float64) *parzen {
 		}
 	}
 	return p
+}
+
+// logs are the logarithms of weights, of which many are alike.
+func logs(weight []float64) []float64 {
+	out := make([]float64, len(weight))
+	last, log := math.NaN(), 0.0
+	for k, w := range weight {
+		if w != last {
+			last, log = w, math.Log(w)
+		}
+		out[k] = log
+	}
+	return out
 }
 
 // normalWeights scales the weights of n observations to n parts of n+1, and adds
@@ -114,7 +123,7 @@ func (p *parzen) prepare(a *axis, d *kernelAxis) {
 		if s != last {
 			last, norm = s, math.Log(s*math.Sqrt(2*math.Pi))
 		}
-		p.base[k] -= norm + math.Log(normalMass(0, 1, d.mu[k], s))
+		p.base[k] -= norm + math.Log(massWithin(d.mu[k], s))
 	}
 	p.base[p.n] -= math.Log(math.Sqrt(2*math.Pi)) + math.Log(normalMass(0, 1, 0.5, 1))
 }
@@ -143,6 +152,14 @@ func (d *kernelAxis) tabulate(cells int) {
 func normalMass(a, b, mu, sigma float64) float64 {
 	scale := 1 / (sigma * math.Sqrt2)
 	return 0.5 * (math.Erf((b-mu)*scale) - math.Erf((a-mu)*scale))
+}
+
+// massWithin is normalMass from 0 to 1, which of most kernels is 1.
+func massWithin(mu, sigma float64) float64 {
+	if far := 9 * sigma; mu > far && 1-mu > far {
+		return 1
+	}
+	return normalMass(0, 1, mu, sigma)
 }
 
 // draw draws n points, as columns.
@@ -247,7 +264,12 @@ func (p *parzen) add(acc []float64, i int, u float64) {
 // logSum is log(sum(exp(x))). Terms that cannot be seen beside the largest are
 // left out.
 func logSum(x []float64) float64 {
-	top := slices.Max(x)
+	top := x[0]
+	for _, v := range x { // slices.Max looks for NaN besides
+		if v > top {
+			top = v
+		}
+	}
 	sum := 0.0
 	for _, v := range x {
 		if d := v - top; d > -40 {
@@ -301,21 +323,34 @@ func commonWidth(mu []float64, dims int) float64 {
 // range being one for all, but not less than what so many can support.
 func neighbourWidths(mu []float64) []float64 {
 	n := len(mu)
-	at := append(slices.Clone(mu), 0.5)
-	order := make([]int, n+1)
-	for i := range order {
-		order[i] = i
+	type spot struct {
+		at float64
+		k  int
 	}
-	slices.SortFunc(order, func(x, y int) int { return cmp.Or(cmp.Compare(at[x], at[y]), x-y) })
+	order := make([]spot, 0, n+1)
+	for k, u := range mu {
+		order = append(order, spot{u, k})
+	}
+	order = append(order, spot{0.5, n})
+	slices.SortFunc(order, func(x, y spot) int {
+		switch {
+		case x.at < y.at:
+			return -1
+		case x.at > y.at:
+			return 1
+		}
+		return x.k - y.k
+	})
 	widths := make([]float64, n+1)
-	for r, k := range order {
+	for r, o := range order {
+		w := 0.0
 		if r > 0 {
-			widths[k] = at[k] - at[order[r-1]]
+			w = o.at - order[r-1].at
 		}
 		if r < n {
-			widths[k] = max(widths[k], at[order[r+1]]-at[k])
+			w = max(w, order[r+1].at-o.at)
 		}
-		widths[k] = clamp(widths[k], max(narrowest, 1/float64(n+2)), 1)
+		widths[o.k] = clamp(w, max(narrowest, 1/float64(n+2)), 1)
 	}
 	return widths[:n]
 }

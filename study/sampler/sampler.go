@@ -126,6 +126,26 @@ func paramAt(t *study.Trial, i int, name string) (*study.Param, bool) {
 	return nil, false
 }
 
+// finder finds a parameter of one trial after another: mostly where the one
+// before had it.
+type finder struct {
+	name string
+	at   int
+}
+
+func (f *finder) in(t *study.Trial) (*study.Param, bool) {
+	if f.at < len(t.Params) && t.Params[f.at].Name == f.name {
+		return &t.Params[f.at], true
+	}
+	for k := range t.Params {
+		if t.Params[k].Name == f.name {
+			f.at = k
+			return &t.Params[k], true
+		}
+	}
+	return nil, false
+}
+
 // hashName is the 64-bit FNV-1a hash of a name.
 func hashName(name string) uint64 {
 	h := uint64(14695981039346656037)

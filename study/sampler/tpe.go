@@ -115,10 +115,18 @@ func (h *History) importance(good []*study.Trial) []float64 {
 // split divides the trials into good ones, the best first, and others, by
 // number.
 func (h *History) split() (good, bad []*study.Trial) {
-	ranked, rest := h.ranked()
-	n := min(int(math.Ceil(0.1*float64(len(ranked)))), maxGood)
-	good, bad = slices.Clone(ranked[:n]), append(ranked[n:], rest...)
-	slices.SortFunc(bad, func(a, b *study.Trial) int { return cmp.Compare(a.Number, b.Number) })
+	ranked := h.ranked()
+	good = ranked[:min(int(math.Ceil(0.1*float64(len(ranked)))), maxGood)]
+	isGood := make(map[*study.Trial]bool, len(good))
+	for _, t := range good {
+		isGood[t] = true
+	}
+	bad = make([]*study.Trial, 0, len(h.Trials))
+	for _, t := range h.Trials {
+		if t.State != study.Failed && !isGood[t] {
+			bad = append(bad, t)
+		}
+	}
 	return good, bad
 }
 
@@ -133,9 +141,9 @@ func (h *History) ended(ts []*study.Trial) (n int) {
 }
 
 // ranked returns the trials that say something, the best first (only the first
-// tenth is in order if there are several objectives), and those that are taken
-// for bad ones: running ones, and those without any number.
-func (h *History) ranked() (ranked, rest []*study.Trial) {
+// tenth is in order if there are several objectives). The others that did not
+// fail are taken for bad ones: running ones, and those without any number.
+func (h *History) ranked() (ranked []*study.Trial) {
 	var done, pruned []*study.Trial
 	for _, t := range h.Trials {
 		switch {
@@ -143,8 +151,6 @@ func (h *History) ranked() (ranked, rest []*study.Trial) {
 			done = append(done, t)
 		case t.State == study.Pruned && t.NumReports() > 0:
 			pruned = append(pruned, t)
-		case t.State != study.Failed:
-			rest = append(rest, t)
 		}
 	}
 	h.sortDone(done)
@@ -166,13 +172,12 @@ func (h *History) ranked() (ranked, rest []*study.Trial) {
 	for _, e := range ends {
 		ranked = append(ranked, e.t)
 	}
-	return ranked, rest
+	return ranked
 }
 
 func (h *History) sortDone(done []*study.Trial) {
 	if len(h.Directions) == 1 {
-		dir := h.Directions[0]
-		slices.SortStableFunc(done, func(a, b *study.Trial) int { return study.CompareValues(dir, a.Values[0], b.Values[0]) })
+		h.sortByValue(done)
 		return
 	}
 	losses := make([][]float64, len(done))
@@ -192,6 +197,32 @@ func (h *History) sortDone(done []*study.Trial) {
 		}
 	}
 	copy(done, sorted)
+}
+
+// sortByValue sorts trials without NaN, equal ones by number. The values are
+// taken out first, as they lie far apart.
+func (h *History) sortByValue(done []*study.Trial) {
+	type result struct {
+		loss float64
+		at   int
+		t    *study.Trial
+	}
+	list := make([]result, len(done))
+	for i, t := range done {
+		list[i] = result{loss(h.Directions[0], t.Values[0]), i, t}
+	}
+	slices.SortFunc(list, func(a, b result) int {
+		switch {
+		case a.loss < b.loss:
+			return -1
+		case a.loss > b.loss:
+			return 1
+		}
+		return a.at - b.at
+	})
+	for i := range list {
+		done[i] = list[i].t
+	}
 }
 
 // suggestPoint draws candidates where the good trials are and returns the one
@@ -219,8 +250,9 @@ func columnsOf(ts []*study.Trial, weights []float64, space []study.SpaceParam, a
 	for i := range columns {
 		columns[i] = make([]float64, 0, len(ts))
 	}
+	r := newReader(space, axes)
 	for k, t := range ts {
-		if !read(t, space, axes, row) {
+		if !r.read(t, row) {
 			continue
 		}
 		kept = append(kept, weights[k])
