@@ -34,8 +34,8 @@ func (a *app) demoImages(ctx context.Context, snap *study.Snapshot, journal stri
 	if err := run.process(ctx, demoKillSteps); err != nil {
 		return err
 	}
-	before, begun := len(run.durable), len(run.begun)
-	a.Notef("killed the pipeline (SIGKILL) when %s were durable and %d had begun", plural(int64(before), "step"), begun)
+	before := len(run.durable)
+	a.Notef("killed the pipeline (SIGKILL) when %d steps were durable", before)
 	if err := run.process(ctx, 0); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (d *demoChild) listen(out io.Reader, bar *cli.Progress, enough func() bool)
 			}
 			d.begun[step] = true
 		}
-		bar.Set(int64(len(d.durable)), int64(len(d.begun)))
+		bar.Set(int64(len(d.durable)), int64(max(len(d.begun), len(d.durable))))
 		killed = killed || enough()
 	}
 	return killed

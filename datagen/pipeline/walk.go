@@ -221,15 +221,21 @@ func (w *walk) filter(ctx context.Context, at place, n *Filter) error {
 		return err
 	case keep && passed:
 		return nil
-	case keep:
-		return w.stream.Checkpoint(ctx, step, nil)
 	case passed:
 		err = w.stream.End(ctx, datagen.EndFiltered)
+	case keep:
+		err = w.stream.Checkpoint(ctx, step, nil)
 	default:
 		err = w.stream.Finish(ctx, step, nil, datagen.EndFiltered)
 	}
 	if err != nil {
 		return err
+	}
+	if !passed {
+		w.tell(Event{Kind: Done, Item: w.stream.Item().ID, Sub: w.sub, Step: step, Try: 1})
+	}
+	if keep {
+		return nil
 	}
 	return errFiltered
 }
