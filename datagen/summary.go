@@ -70,8 +70,8 @@ func NewSummary() *Summary {
 // chunk is how many items' states are allocated at once.
 const chunk = 4096
 
-// state is what is kept of an item, new if it was not seen before.
-func (s *Summary) state(h itemHash) *itemState {
+// number is an item's, the next one if it was not seen before.
+func (s *Summary) number(h itemHash) uint32 {
 	i, ok := s.index[h]
 	if !ok {
 		i = uint32(s.n)
@@ -82,8 +82,14 @@ func (s *Summary) state(h itemHash) *itemState {
 		}
 		s.items[i/chunk][i%chunk].first = MaxSeq + 1
 	}
-	return &s.items[i/chunk][i%chunk]
+	return i
 }
+
+// at is what is kept of the item of a number.
+func (s *Summary) at(i uint32) *itemState { return &s.items[i/chunk][i%chunk] }
+
+// state is what is kept of an item, new if it was not seen before.
+func (s *Summary) state(h itemHash) *itemState { return s.at(s.number(h)) }
 
 // Add takes the rows of a batch in, of which it needs the columns of
 // SummaryColumns. The error is ErrSchema or ErrNewer.
@@ -103,11 +109,7 @@ func (s *Summary) Add(batch arrow.RecordBatch) error {
 			last, h = item, hashItem(item)
 			at = s.state(h)
 		}
-		n := r.names(i)
-		if n.place = h.lo; n.child || n.root != last {
-			n.place = placeOf(n.root, alias(r.text[colParent].arr, i))
-		}
-		s.add(at, r.moment(i), n)
+		s.add(at, r.moment(i), r.names(i, h))
 	}
 	return nil
 }
@@ -125,18 +127,27 @@ func placeOf(root, parent string) uint64 {
 	return hashItem(root).lo*3 ^ hashItem(parent).hi
 }
 
-func (r *momentReader) names(i int) names {
+func (r *momentReader) names(i int, h itemHash) names {
 	n := names{epoch: alias(r.text[colEpoch].arr, i), run: alias(r.text[colRun].arr, i), root: alias(r.text[colRoot].arr, i),
 		failure: alias(r.error, i)}
 	if a := r.text[colStepName].arr; a != nil && a.IsValid(i) {
 		n.step, n.index = a.Value(i), value64(r.index, i)
 	}
-	n.child = alias(r.text[colParent].arr, i) != ""
+	parent := alias(r.text[colParent].arr, i)
+	n.child = parent != ""
+	if n.place = h.lo; n.child || n.root != r.item.Value(i) {
+		n.place = placeOf(n.root, parent)
+	}
 	return n
 }
 
 // AddEvent takes one event in.
 func (s *Summary) AddEvent(e *Event) {
+	h := hashItem(e.Item)
+	s.add(s.state(h), momentOf(e), namesOf(e, h))
+}
+
+func namesOf(e *Event, h itemHash) names {
 	n := names{epoch: e.Epoch, run: e.Run, root: e.Root, child: e.Parent != ""}
 	if e.Step != nil {
 		n.step, n.index = e.Step.Name, e.Step.Index
@@ -144,11 +155,10 @@ func (s *Summary) AddEvent(e *Event) {
 	if e.Failure != nil {
 		n.failure = e.Failure.Type
 	}
-	h := hashItem(e.Item)
 	if n.place = h.lo; n.child || n.root != e.Item {
 		n.place = placeOf(e.Root, e.Parent)
 	}
-	s.add(s.state(h), momentOf(e), n)
+	return n
 }
 
 func (s *Summary) add(at *itemState, m moment, n names) {
