@@ -23,13 +23,22 @@ SEEDS      ?= 20
 SCALE      ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak clean
+.PHONY: help build ui demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## Build ./foldlog
+build: ui ## Build ./foldlog, its dashboard in it
 	go build -trimpath -ldflags '$(LDFLAGS)' -o foldlog ./cmd/foldlog
+
+ui: ui/dist/index.html ## Build the dashboard (needs Node; without it foldlog is built without a dashboard)
+
+UI_SOURCES = $(shell find ui/src ui/public -type f) $(wildcard ui/*.json ui/*.ts ui/*.html)
+
+ui/dist/index.html: $(UI_SOURCES)
+	@if [ -z "$$CI" ] && ! command -v npm >/dev/null; then \
+		echo "ui: left out, the dashboard is built by Node"; exit 0; fi; \
+	set -e; npm ci --prefix ui --no-audit --no-fund; npm run --prefix ui build; touch $@
 
 demo: build ## Build foldlog and run its demonstration
 	./foldlog demo
@@ -106,4 +115,4 @@ soak: ## Run the tests named TestSoak... for SOAK each
 	FOLDLOG_SOAK=$(SOAK) go test -count 1 -timeout 24h -v -run '^TestSoak' $(PKG)
 
 clean: ## Remove what make built
-	rm -rf foldlog dist
+	rm -rf foldlog dist ui/dist/assets ui/dist/*.*

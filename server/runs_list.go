@@ -18,6 +18,7 @@ import (
 
 type listInput struct {
 	Text   string   `query:"q" maxLength:"500" doc:"only runs whose slug, description or tags contain this, whatever the case"`
+	Slug   []string `query:"slug,explode" maxItems:"1000" doc:"only these runs"`
 	Status []string `query:"status,explode" doc:"only these: running, done, failed"`
 	Tag    []string `query:"tag,explode" doc:"only runs that have all of these tags"`
 	Where  []string `query:"where,explode" maxItems:"20" doc:"only runs for which all of these hold: KEY, a relation (= != < <= > >= ~), and a value. KEY is slug, status, stage, failure, metric:NAME, metric:NAME:min, :max, :count or :step, or a path in the open metadata such as knobs/lr. ~ is contains. Without a relation the run must have KEY."`
@@ -25,7 +26,8 @@ type listInput struct {
 	Metric []string `query:"metric,explode" maxItems:"100" doc:"names whose sums to add to each run"`
 	Meta   []string `query:"meta,explode" maxItems:"100" doc:"paths in the open metadata to add to each run"`
 	Limit  int      `query:"limit" minimum:"0" maximum:"1000" doc:"runs per page, 100 if 0"`
-	Cursor string   `query:"cursor" maxLength:"4000" doc:"next of the page before"`
+	Offset int      `query:"offset" minimum:"0" doc:"begin behind so many of the runs that match: for tables that jump; cursors are steadier"`
+	Cursor string   `query:"cursor" maxLength:"4000" doc:"next of the page before; goes before offset"`
 }
 
 // RunPage is a part of the list of runs.
@@ -97,7 +99,7 @@ func (s *Server) listRuns(_ context.Context, in *listInput) (*struct{ Body RunPa
 		return cmp.Or(a.key.compare(b.key, down), strings.Compare(a.run.Slug, b.run.Slug))
 	}
 	slices.SortFunc(list, before)
-	from := 0
+	from := min(in.Offset, len(list))
 	if in.Cursor != "" {
 		last, err := lastOf(in.Cursor)
 		if err != nil {
@@ -252,6 +254,9 @@ func (s *Server) filterOf(in *listInput) (runFilter, error) {
 			return strings.Contains(strings.ToLower(r.Slug), text) || strings.Contains(strings.ToLower(r.Description), text) ||
 				slices.ContainsFunc(s.labels.of(r.Slug).Tags, func(t string) bool { return strings.Contains(strings.ToLower(t), text) })
 		})
+	}
+	if len(in.Slug) > 0 {
+		all = append(all, func(r *projection.Run) bool { return slices.Contains(in.Slug, r.Slug) })
 	}
 	if len(in.Status) > 0 {
 		all = append(all, func(r *projection.Run) bool { return slices.Contains(in.Status, r.Status.String()) })

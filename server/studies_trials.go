@@ -236,6 +236,7 @@ type trialListInput struct {
 	Sort   string   `query:"sort" maxLength:"600" doc:"number (the default), started, ended, or a KEY as in where; descending with a minus before it. Trials without it come last."`
 	From   int      `query:"from" minimum:"0" doc:"begin at this number, in the order of numbers"`
 	Limit  int      `query:"limit" minimum:"0" maximum:"1000" doc:"trials per page, 100 if 0"`
+	Offset int      `query:"offset" minimum:"0" doc:"begin behind so many of the trials that match; a cursor goes before it"`
 	Cursor string   `query:"cursor" maxLength:"200"`
 }
 
@@ -265,6 +266,9 @@ func (s *Server) listTrials(ctx context.Context, in *trialListInput) (*struct{ B
 	list, err := chooseTrials(snap, st, in)
 	if err != nil {
 		return nil, err
+	}
+	if in.Cursor == "" {
+		from = in.Offset
 	}
 	page := TrialPage{Items: []TrialItem{}, Total: len(list), Seq: Count(snap.Seq())}
 	from = min(from, len(list))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,25 +50,28 @@ type demoFlags struct {
 	dir     string
 	trials  uint64
 	workers int
+	noServe bool
 }
 
 func (a *app) demoCmd() *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
-		Use:   "demo [--dir DIR] [--trials N] [--workers K]",
+		Use:   "demo [--dir DIR] [--trials N] [--workers K] [--no-serve]",
 		Short: "Tune a small network on real handwritten digits and make new ones, end to end",
 		Long: `Tune a small neural network on real handwritten digits, with several worker
 processes on one study journal. One worker is killed on the way: its trial is
 failed as stale and tried again by another. Then the best network makes new images
 from the real ones: a pipeline that is killed in the middle and goes on where it
-was. Both logs are verified. The data is in this program; it takes about twenty
-seconds on two cores.`,
+was. Both logs are verified, and everything is served as a page in a browser until
+an interrupt. The data is in this program; it takes about twenty seconds on two
+cores.`,
 		Example: "  foldlog demo --dir /tmp/demo",
 		Args:    operands(),
 	}
 	c.Flags().StringVar(&f.dir, "dir", "", "put the journal in `DIR` (default: a new temporary directory)")
 	c.Flags().Uint64Var(&f.trials, "trials", 16, "run `N` trials")
 	c.Flags().IntVar(&f.workers, "workers", 3, "work in `K` processes; one is killed if there are several")
+	c.Flags().BoolVar(&f.noServe, "no-serve", false, "end when the work is done, without a server")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.trials < 1 || f.workers < 1 || f.workers > 64 {
 			return cli.Usagef("demo: --trials must be at least 1, --workers from 1 to 64")
@@ -107,7 +111,24 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return failed("demo", path, a.demoShow(ctx, r, path, report, took))
+	if err := a.demoShow(ctx, r, path, report, took); err != nil || f.noServe {
+		return failed("demo", path, err)
+	}
+	return failed("demo", path, a.demoServe(ctx, filepath.Dir(path)))
+}
+
+// demoServe serves what the demonstration made: at the usual address, or at any
+// that is free.
+func (a *app) demoServe(ctx context.Context, root string) error {
+	address := defaultAddress
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		address = "127.0.0.1:0"
+	} else if err := l.Close(); err != nil {
+		return err
+	}
+	a.say("\nAll of it in a browser, until Ctrl-C:")
+	return a.serve(ctx, root, &serveOptions{address: address})
 }
 
 func (f *demoFlags) path() (string, error) {
@@ -148,6 +169,7 @@ func (a *app) demoRun(ctx context.Context, r *study.JournalReader, path string, 
 	a.say("  %s\n", path)
 	config := runner.Config{
 		Command: append([]string{self}, demoCommand...), Trials: f.trials, Retries: 1, Grace: demoGrace, Journal: path,
+		Runs: filepath.Dir(path),
 	}
 	run := a.newRunning(r, &runPlan{Config: config, workers: f.workers})
 	defer run.bar.Close()

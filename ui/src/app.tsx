@@ -1,0 +1,118 @@
+import { Component, type ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { post, setOnUnauthorized } from './lib/api'
+import { useLink } from './lib/live'
+import { at, follow, usePlace } from './lib/router'
+import { chooseTheme, chosenTheme, useTheme } from './lib/theme'
+import { Empty, Failure } from './parts/basic'
+import { Overview } from './views/overview'
+import { Runs } from './views/runs'
+import { Run } from './views/run'
+import { Compare } from './views/compare'
+import { Studies } from './views/studies'
+import { Study } from './views/study'
+import { Trial } from './views/trial'
+
+export function App() {
+  const [locked, setLocked] = useState(false)
+  const place = usePlace()
+  const main = useRef<HTMLElement>(null)
+  useEffect(() => setOnUnauthorized(() => setLocked(true)), [])
+  useEffect(() => {
+    document.addEventListener('click', follow)
+    return () => document.removeEventListener('click', follow)
+  }, [])
+  const where = place.path.join('/')
+  const first = useRef(true)
+  useEffect(() => {
+    if (!first.current) main.current?.focus({ preventScroll: true })
+    first.current = false
+  }, [where])
+  return (
+    <>
+      <a class="skip" href="#main" onClick={e => { e.preventDefault(); main.current?.focus() }}>Skip to content</a>
+      <Top part={place.path[0] ?? ''} />
+      <main id="main" tabIndex={-1} ref={main}>
+        {locked ? <Login done={() => setLocked(false)} /> : <Guard key={where}><View path={place.path} /></Guard>}
+      </main>
+    </>
+  )
+}
+
+function View({ path }: { path: string[] }) {
+  const [kind, a, b, c] = path
+  if (!kind) return <Overview />
+  if (kind === 'runs') return a === undefined ? <Runs /> : <Run key={a} slug={a} />
+  if (kind === 'compare') return <Compare />
+  if (kind === 'studies' && a === undefined) return <Studies />
+  if (kind === 'studies' && b === 'trials') return <Trial key={a + c} id={a} number={c} />
+  if (kind === 'studies') return <Study key={a} id={a} />
+  return <Empty title="There is no such page"><a class="link" href={at.overview}>Go to the overview</a></Empty>
+}
+
+/** A view that fails takes nothing else with it. */
+class Guard extends Component<{ children: ComponentChildren }, { error: Error | null }> {
+  state = { error: null as Error | null }
+  static getDerivedStateFromError(error: Error) { return { error } }
+  componentDidCatch(error: Error) { console.error(error) }
+  render() {
+    return this.state.error ? <Failure error={this.state.error} retry={() => this.setState({ error: null })} /> : this.props.children
+  }
+}
+
+const parts: [string, string][] = [['', 'Overview'], ['runs', 'Runs'], ['studies', 'Studies']]
+
+function Top({ part }: { part: string }) {
+  const current = part === 'compare' ? 'runs' : part
+  return (
+    <header class="top">
+      <div class="top-in">
+        <a class="brand" href="/" aria-label="Foldlog, overview">
+          <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#3457d5" /><path d="M8 9h16M8 15h11M8 21h6" stroke="#fff" stroke-width="3" stroke-linecap="round" /></svg>
+          <span>Foldlog</span>
+        </a>
+        <nav class="nav" aria-label="Views">
+          {parts.map(([p, title]) => <a key={p} href={'/' + p} aria-current={p === current ? 'page' : undefined}>{title}</a>)}
+        </nav>
+        <div class="top-right"><Linked /><ThemeSwitch /></div>
+      </div>
+    </header>
+  )
+}
+
+function Linked() {
+  const link = useLink()
+  const text = { live: 'Live', away: 'Reconnecting…', connecting: 'Connecting…' }[link]
+  return <span class={'linked ' + link} role="status" title={link === 'away' ? 'The server does not answer. What is shown may be old.' : 'Changes appear as they are written'}><i aria-hidden="true" /><span>{text}</span></span>
+}
+
+function ThemeSwitch() {
+  const shown = useTheme()
+  const chosen = chosenTheme()
+  const next = shown === 'dark' ? 'light' : 'dark'
+  return (
+    <button class="icon" onClick={() => chooseTheme(chosen === 'auto' ? next : matchMedia('(prefers-color-scheme: dark)').matches === (next === 'dark') ? 'auto' : next)} aria-label={`Switch to ${next} colours`} title={`Switch to ${next} colours`}>
+      <svg width="17" height="17" viewBox="0 0 16 16" aria-hidden="true">
+        {shown === 'dark' ? <><circle cx="8" cy="8" r="3" /><path d="M8 1v2M8 13v2M1 8h2M13 8h2M3 3l1.4 1.4M11.6 11.6L13 13M3 13l1.4-1.4M11.6 4.4L13 3" /></> : <path d="M13.5 9.8A6 6 0 0 1 6.2 2.5a6 6 0 1 0 7.3 7.3z" />}
+      </svg>
+    </button>
+  )
+}
+
+function Login({ done }: { done: () => void }) {
+  const [token, setToken] = useState('')
+  const [error, setError] = useState<Error | null>(null)
+  const submit = (e: Event) => {
+    e.preventDefault()
+    post('session/open', { token: token.trim() }).then(done, setError)
+  }
+  return (
+    <form class="panel login" onSubmit={submit}>
+      <h1>This server asks for a token</h1>
+      <p class="muted">Whoever runs it makes one with <code>foldlog serve token add NAME</code>.</p>
+      <label>Token<input type="password" autoComplete="current-password" autoFocus value={token} onInput={e => setToken(e.currentTarget.value)} style={{ width: '100%' }} /></label>
+      {error && <p class="bad" role="alert">{error.message}</p>}
+      <button class="primary" disabled={!token.trim()}>Open</button>
+    </form>
+  )
+}

@@ -1,0 +1,30 @@
+import { useEffect, useState } from 'preact/hooks'
+import { isDark } from './color'
+
+export type Theme = 'light' | 'dark' | 'auto'
+
+const listeners = new Set<() => void>()
+const tell = () => listeners.forEach(f => f())
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', tell)
+
+export function chosenTheme(): Theme {
+  return (document.documentElement.dataset.theme as Theme | undefined) ?? 'auto'
+}
+
+export function chooseTheme(t: Theme) {
+  if (t === 'auto') delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = t
+  try { t === 'auto' ? localStorage.removeItem('theme') : localStorage.setItem('theme', t) } catch { /* kept for this page only */ }
+  tell()
+}
+
+/** 'dark' or 'light', as it is shown; charts are drawn anew when it changes. */
+export function useTheme(): string {
+  const [, set] = useState(0)
+  useEffect(() => {
+    const f = () => set(n => n + 1)
+    listeners.add(f)
+    return () => { listeners.delete(f) }
+  }, [])
+  return isDark() ? 'dark' : 'light'
+}

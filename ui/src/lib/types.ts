@@ -1,0 +1,80 @@
+// What the server answers: docs/http-api.md and /api/v1/openapi.json.
+
+export type Num = number | string // "NaN", "Infinity" and integers beyond 2^53 are strings
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
+export type Obj = { [key: string]: Json }
+
+export interface RunStat {
+  name: string; count: string; non_finite: string; last: Num; last_step: Num; min: Num | null; max: Num | null
+}
+export interface RunItem {
+  slug: string; description: string; status: 'running' | 'done' | 'failed'; interrupted: string; failure: string; stage: string
+  first_ms: number; opened_ms: number; last_ms: number; last_step: Num; segments: number; checkpoints: number; annotations: number
+  streams: number; names: number; events: string; points: string; bad_lines: string; bytes: string
+  tags: string[]; noted: boolean; metadata: Obj; metrics: RunStat[]
+}
+export interface RunProcess {
+  stream: string; first_ms: number; last_ms: number; first_step: Num; last_step: Num; points: string; resumed: string
+  interrupted: string; done: boolean; failed: boolean; changes: { path: string; from: string; to: string }[]
+}
+export interface RunDetail extends RunItem {
+  note: string; note_ms: number; note_by: string; open: Obj; processes: RunProcess[]
+  stream_files: { id: string; path: string; bytes: string; bad_lines: string }[]; curves: RunStat[]
+}
+export interface Annotation {
+  ts_ms: number; step: Num; segment: number; class: string; text: string; metadata: Obj; from: string; to: string
+  checkpoint: string; seconds: Num; changed: string[]; signal: string; error: string
+}
+export interface Curve {
+  name: string; series: Obj[]; steps: Num[]; times: Num[]; values: Num[]
+  spans: { at: number; segment: number; series: number; older: boolean }[]; total: string; sampled: boolean
+}
+export interface RunSeries {
+  slug: string; cursor: string; segments: number; curves: Curve[]
+  stages: { stage: string; step: Num; ts_ms: number; segment: number }[]
+}
+export interface SeriesQuery {
+  runs: string[]; names: string[]; axis?: 'step' | 'time'; from?: number; to?: number; points?: number; newest?: boolean
+}
+export interface LivePoints { cursor: string; curves: Curve[]; annotations: Annotation[]; opened: number; done: boolean }
+export interface Page<T> { items: T[]; next: string; total: number }
+export interface NameItem { name: string; runs: number }
+export interface Diff { runs: string[]; missing: string[]; rows: { path: string; same: boolean; has: boolean[]; values: string[] }[] }
+export interface Overview {
+  version: string; runs: { total: number; running: number; done: number; failed: number }
+  studies: number; journals: number; waiting: number; alive: RunItem[]
+}
+
+export interface States { waiting: number; running: number; paused: number; complete: number; pruned: number; failed: number }
+export interface BestTrial { number: number; values: Num[] }
+export interface StudyItem {
+  id: string; journal: string; study_id: string; name: string; directions: string[]; metrics: string[]; unit: string
+  seed: string | null; created_ms: number; last_ms: number; seq: string; trials: number; states: States; best?: BestTrial
+  sampler: string; pruner: string
+}
+export interface ParamSpace {
+  name: string; type: string; low: Num | null; high: Num | null; log: boolean; step: Num | null; choices: Json[]
+  when: { param: string; values: Json[]; low: Json; high: Json }[]
+}
+export interface StudyDetail extends StudyItem { space: ParamSpace[]; attrs: Obj }
+export interface StudyPage extends Page<StudyItem> { faulty: { journal: string; error: string }[] }
+export interface TrialItem {
+  number: number; id: string; state: string; values: Num[]; params: Obj; fixed: Obj; managed: boolean; worker: string | null
+  epoch: string; lease_ms: number; attempt: number; max_attempts: number; retry_of: number | null; created_ms: number
+  started_ms: number; ended_ms: number; heartbeat_ms: number; error: string; reports: number; last_step: string | null
+  attrs: number; run: string
+}
+export interface TrialDetail extends TrialItem {
+  full_error: string; user_attrs: Obj; curve: { steps: Num[]; values: Num[][] }; lineage: number[]
+}
+export interface TrialColumns {
+  seq: string; numbers: Num[]; states: string; values: Num[][]; params: { [name: string]: Json[] }
+  started: Num[]; ended: Num[]; workers: string[]
+}
+export interface TrialCurves { seq: string; items: { number: number; state: string; steps: Num[]; values: Num[]; total: number; sampled: boolean }[] }
+export interface Front { seq: string; pending: boolean; items: BestTrial[]; total: number }
+export interface Importance {
+  seq: string; pending: boolean; method: string; sample: number; of: number; items: { name: string; importance: Num; trials: number }[]
+}
+export interface LiveTrials { seq: string; study: StudyItem; items: TrialItem[]; more: boolean }
+export interface Outbox { items: { number: number; epoch: string; phase: string; effects: { name: string; done: boolean }[] }[]; total: number }

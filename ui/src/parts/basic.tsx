@@ -1,0 +1,145 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { ago, moment } from '../lib/format'
+import { useNow, type Loaded } from '../lib/use'
+import { ApiError } from '../lib/api'
+
+/** When something happened, in words that age; the moment itself on hover. */
+export function Ago({ ms }: { ms: number }) {
+  const now = useNow(ms > Date.now() - 60000 ? 1000 : 10000)
+  return <time dateTime={ms ? new Date(ms).toISOString() : undefined} title={moment(ms)}>{ago(ms, now)}</time>
+}
+
+/** How long a run may be silent before it no longer counts as alive. */
+export const silentAfter = 10 * 60 * 1000
+
+export type Life = 'alive' | 'silent' | 'done' | 'failed' | 'stopped'
+
+export function lifeOf(run: { status: string; last_ms: number; interrupted: string }, now: number): Life {
+  if (run.status === 'failed') return 'failed'
+  if (run.status === 'done') return 'done'
+  if (run.interrupted) return 'stopped'
+  return now - run.last_ms < silentAfter ? 'alive' : 'silent'
+}
+
+const words: { [key: string]: string } = { alive: 'running', stopped: 'interrupted' }
+
+/** A state as a mark and a word: never a colour alone. */
+export function State({ state, title }: { state: string; title?: string }) {
+  return <span class={`state state-${state}`} title={title}><i aria-hidden="true" />{words[state] ?? state}</span>
+}
+
+export function RunState({ run }: { run: { status: string; last_ms: number; interrupted: string } }) {
+  const now = useNow()
+  const life = lifeOf(run, now)
+  const title = life === 'silent' ? 'It has not ended, and has said nothing for a while: it may have been killed.' : undefined
+  return <State state={life} title={title} />
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return <div class="empty"><strong>{title}</strong>{children && <div>{children}</div>}</div>
+}
+
+export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
+  const title = error instanceof ApiError && error.status === 404 ? 'Not found' : error instanceof ApiError && error.title || 'Something went wrong'
+  return (
+    <div class="failure" role="alert">
+      <strong>{title}</strong>
+      {error.message !== title && <p>{error.message}</p>}
+      {retry && <button onClick={retry}>Try again</button>}
+    </div>
+  )
+}
+
+/** Shows what was loaded, or why not, or that it is coming: in a place kept for it. */
+export function Show<T>({ of, height = 120, children }: { of: Loaded<T>; height?: number; children: (data: T) => ComponentChildren }) {
+  if (of.data !== null) return <>{children(of.data)}</>
+  if (of.error) return <Failure error={of.error} retry={of.reload} />
+  return <div class="skeleton" style={{ minHeight: height }} role="status"><span class="sr">Loading</span></div>
+}
+
+export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
+  const [done, set] = useState(false)
+  const copy = async () => {
+    try { await navigator.clipboard.writeText(text) } catch { legacyCopy(text) }
+    set(true)
+    setTimeout(() => set(false), 1200)
+  }
+  return (
+    <button class="copy" onClick={copy} aria-label={label} title={label}>
+      <svg viewBox="0 0 16 16" width="13" height="13" aria-hidden="true">
+        {done ? <path d="M3 8.5l3.2 3L13 4.5" /> : <><rect x="5.5" y="5.5" width="8" height="8" rx="1.5" /><path d="M10.5 3.5v-1h-8v8h1" /></>}
+      </svg>
+      <span class="sr" aria-live="polite">{done ? 'Copied' : ''}</span>
+    </button>
+  )
+}
+
+// Pages that are served without TLS to other machines have no clipboard.
+function legacyCopy(text: string) {
+  const area = document.createElement('textarea')
+  area.value = text
+  document.body.append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}
+
+export function Tabs({ tabs, current, onPick, label }: { tabs: [key: string, title: string, note?: string][]; current: string; onPick: (key: string) => void; label: string }) {
+  const key = (e: KeyboardEvent) => {
+    const i = tabs.findIndex(t => t[0] === current)
+    const next = e.key === 'ArrowRight' ? i + 1 : e.key === 'ArrowLeft' ? i - 1 : e.key === 'Home' ? 0 : e.key === 'End' ? tabs.length - 1 : -1
+    if (next < 0 || next >= tabs.length) return
+    e.preventDefault()
+    onPick(tabs[next][0])
+    const bar = e.currentTarget as HTMLElement
+    setTimeout(() => (bar.children[next] as HTMLElement).focus())
+  }
+  return (
+    <div class="tabs" role="tablist" aria-label={label} onKeyDown={key}>
+      {tabs.map(([k, title, note]) => (
+        <button key={k} role="tab" aria-selected={k === current} tabIndex={k === current ? 0 : -1} onClick={() => onPick(k)}>
+          {title}{note && <span class="note">{note}</span>}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+/** A number and what it counts. */
+export function Stat({ n, label, tone, href }: { n: ComponentChildren; label: string; tone?: string; href?: string }) {
+  const body = <><b class={tone ? 'tone-' + tone : ''}>{n}</b><span>{label}</span></>
+  return href ? <a class="stat" href={href}>{body}</a> : <div class="stat">{body}</div>
+}
+
+export function Panel({ title, note, actions, children, id }: { title: ComponentChildren; note?: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren; id?: string }) {
+  return (
+    <section class="panel" id={id}>
+      <header><h2>{title}</h2>{note !== undefined && <span class="note">{note}</span>}{actions && <div class="actions">{actions}</div>}</header>
+      {children}
+    </section>
+  )
+}
+
+export function Check({ on, set, children }: { on: boolean; set: (on: boolean) => void; children: ComponentChildren }) {
+  return <label class="check"><input type="checkbox" checked={on} onChange={e => set(e.currentTarget.checked)} />{children}</label>
+}
+
+/** Buttons of which one is on. */
+export function Choice<T extends string>({ options, value, set, label }: { options: [T, string][]; value: T; set: (v: T) => void; label: string }) {
+  return (
+    <div class="choice" role="radiogroup" aria-label={label}>
+      {options.map(([v, title]) => <button key={v} role="radio" aria-checked={v === value} onClick={() => set(v)}>{title}</button>)}
+    </div>
+  )
+}
+
+export function Menu({ label, children }: { label: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <details class="menu" onKeyDown={e => { if (e.key === 'Escape') { e.currentTarget.open = false; (e.currentTarget.firstElementChild as HTMLElement).focus() } }}
+      onBlurCapture={e => { if (!e.currentTarget.contains(e.relatedTarget as Node | null) && e.relatedTarget) e.currentTarget.open = false }}>
+      <summary>{label}</summary>
+      <div class="menu-body">{children}</div>
+    </details>
+  )
+}

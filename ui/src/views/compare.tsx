@@ -1,0 +1,152 @@
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import { Curves, type Line } from '../chart/curves'
+import { get, post, url } from '../lib/api'
+import { colorsOf } from '../lib/color'
+import { count, plural } from '../lib/format'
+import { useLive, useThrottled } from '../lib/live'
+import { at, useQuery } from '../lib/router'
+import { groupsOf, piecesOf } from '../lib/runs'
+import type { Diff, NameItem, Page, RunItem, RunSeries } from '../lib/types'
+import { useLoad, useSeen } from '../lib/use'
+import { useTheme } from '../lib/theme'
+import { Check, Copy, Empty, Failure, Panel, Show, Tabs } from '../parts/basic'
+import { ChartBar, useChartSettings } from '../parts/settings'
+import { fixedRows, Table } from '../parts/table'
+
+import { Columns, columnsOf } from './runs'
+
+import { type ChartSettings, xOf } from './run/chart'
+
+export function Compare() {
+  const [s, set, q] = useChartSettings()
+  const slugs = q.getAll('run').slice(0, 1000)
+  const hidden = new Set(q.getAll('hide'))
+  const [strong, setStrong] = useState<string | null>(null)
+  const [version, setVersion] = useState(0)
+  const theme = useTheme()
+  const key = slugs.join('\0')
+  const colors = useMemo(() => colorsOf(slugs), [key, theme])
+  const names = useLoad(slugs.length ? 'names ' + key : null, sig => get<Page<NameItem>>('names', { run: slugs, limit: 5000 }, sig), true)
+  const soon = useThrottled(() => setVersion(v => v + 1), 1000)
+  const changed = (r: { slug: string }) => { if (slugs.includes(r.slug)) soon() }
+  useLive('all', () => url('live'), { run: changed, reset: soon }, soon)
+  const tab = q.get('tab') ?? 'curves'
+  const shown = slugs.filter(r => !hidden.has(r))
+  if (!slugs.length) return <><div class="head"><div><h1>Compare runs</h1></div></div><div class="panel"><Empty title="No runs chosen">Choose some in <a class="link" href={at.runs}>the list of runs</a>.</Empty></div></>
+  const toggle = (slug: string) => {
+    const next = new Set(hidden)
+    if (!next.delete(slug)) next.add(slug)
+    set({ hide: [...next] })
+  }
+  return (
+    <>
+      <div class="head"><div><div class="crumbs"><a href={at.runs}>Runs</a></div><h1>Compare {plural(slugs.length, 'run')}</h1></div></div>
+      <div class="legend" role="group" aria-label="Runs">
+        {slugs.slice(0, 40).map(slug => (
+          <span key={slug} onMouseEnter={() => setStrong(slug)} onMouseLeave={() => setStrong(null)} style={{ opacity: hidden.has(slug) ? 0.45 : 1 }}>
+            <button aria-pressed={!hidden.has(slug)} aria-label={`Show ${slug}`} title={hidden.has(slug) ? 'Show' : 'Hide'} onClick={() => toggle(slug)} onFocus={() => setStrong(slug)} onBlur={() => setStrong(null)}><i class="swatch" style={{ background: hidden.has(slug) ? 'var(--faint)' : colors.get(slug) }} /></button>
+            <a href={at.run(slug)} class="clip">{slug}</a>
+          </span>
+        ))}
+        {slugs.length > 40 && <span class="note">and {slugs.length - 40} more: point at a curve for its name</span>}
+      </div>
+      <Tabs label="Parts of the comparison" current={tab} onPick={t => set({ tab: t === 'curves' ? null : t })} tabs={[['curves', 'Curves', names.data ? count(names.data.total) : ''], ['table', 'Table'], ['diff', 'Metadata']]} />
+      {tab === 'table' ? <RunTable slugs={slugs} version={version} /> : tab === 'diff' ? <Differences slugs={slugs} /> : (
+        <>
+          <ChartBar s={s} set={set} q={q} />
+          <Show of={names}>{n => <Overlays names={n.items.map(i => i.name)} slugs={shown} colors={colors} s={s} q={q} set={set} strong={strong} version={version} />}</Show>
+        </>
+      )}
+    </>
+  )
+}
+
+interface OverlayProps { slugs: string[]; colors: Map<string, string>; s: ChartSettings; strong: string | null; version: number }
+
+function Overlays({ names, q, set, ...p }: OverlayProps & { names: string[]; q: URLSearchParams; set: (c: { [k: string]: string | null }) => void }) {
+  const find = (q.get('m') ?? '').toLowerCase(), full = q.get('chart')
+  const zoom = useCallback((from: number, to: number) => set({ from: String(from), to: String(to) }), [])
+  const reset = useCallback(() => set({ from: null, to: null }), [])
+  const list = groupsOf(names.filter(n => n.toLowerCase().includes(find))).flatMap(g => g[1])
+  if (!list.length) return <div class="panel"><Empty title={find ? 'No metric of that name' : 'These runs have no points yet'} /></div>
+  return (
+    <div class="charts">
+      {list.map(name => <Overlay key={name} {...p} name={name} full={full === name || list.length === 1} onFull={() => set({ chart: full === name ? null : name })} zoom={zoom} reset={reset} />)}
+    </div>
+  )
+}
+
+function Overlay(p: OverlayProps & { name: string; full: boolean; onFull: () => void; zoom: (a: number, b: number) => void; reset: () => void }) {
+  const [ref, seen] = useSeen<HTMLElement>()
+  const { s } = p
+  const points = Math.max(150, Math.min(1200, Math.floor((p.full ? 60000 : 30000) / Math.max(1, p.slugs.length))))
+  const axis = s.x === 'step' ? 'step' : 'time'
+  const zoomed = s.x === 'relative' ? null : s.range
+  const body = { runs: p.slugs, names: [p.name], points, newest: true, axis, ...(zoomed ? { from: Math.floor(zoomed[0]), to: Math.ceil(zoomed[1]) } : {}) }
+  const key = JSON.stringify(body)
+  const load = useLoad(seen && p.slugs.length ? key : null, sig => post<{ runs: RunSeries[] }>('series', body, sig), true)
+  useEffect(() => { if (p.version > 0) load.reload() }, [p.version])
+  const lines = useMemo(() => load.data ? overlayLines(load.data.runs, p.colors, s.x) : [], [load.data, p.colors, s.x])
+  const curves = load.data?.runs.flatMap(r => r.curves) ?? []
+  const sampled = curves.some(c => c.sampled), total = curves.reduce((n, c) => n + Number(c.total), 0)
+  const height = p.full ? 420 : 230
+  return (
+    <section class={p.full ? 'panel chart full' : 'panel chart'} ref={ref} aria-label={p.name}>
+      <header><h2>{p.name}</h2><span class="note">{load.data ? plural(curves.length, 'run') : ''}</span>
+        <div class="actions"><button class="icon" aria-pressed={p.full} onClick={p.onFull} aria-label={`${p.name} larger`} title="Larger"><svg width="15" height="15" viewBox="0 0 16 16"><path d={p.full ? 'M13 3L9.5 6.5M9.5 3.5v3h3M3 13l3.5-3.5M6.5 12.5v-3h-3' : 'M9.5 6.5L13 3M10 3h3v3M6.5 9.5L3 13M3 10v3h3'} /></svg></button></div></header>
+      {load.error && !load.data ? <Failure error={load.error} retry={load.reload} />
+        : seen ? <Curves lines={lines} label={`${p.name} of ${plural(curves.length, 'run')}`} height={height} xKind={s.x} logX={s.logX} logY={s.logY} smooth={s.smooth} range={s.range} strong={p.strong} zoom={p.zoom} reset={p.reset} />
+        : <div style={{ height }} />}
+      <footer>{load.data && (sampled ? <span>sampled from {count(total)} points, zoom for detail</span> : <span>{plural(total, 'point')}</span>)}</footer>
+    </section>
+  )
+}
+
+function overlayLines(runs: RunSeries[], colors: Map<string, string>, x: ChartSettings['x']): Line[] {
+  return runs.flatMap(r => r.curves.flatMap(c => {
+    const pieces = piecesOf(c)
+    const first = Math.min(...pieces.map(p => p.times[0]))
+    const series = [...new Set(pieces.map(p => p.series))]
+    return pieces.map(p => ({ key: r.slug, label: r.slug, color: colors.get(r.slug) ?? '#888', xs: xOf(p, x, first), ys: p.values, dash: series.indexOf(p.series) > 0 }))
+  }))
+}
+
+function RunTable({ slugs, version }: { slugs: string[]; version: number }) {
+  const [q, set] = useQuery()
+  const chosen = q.getAll('col')
+  const names = useLoad('first ' + slugs.join('\0'), s => get<Page<NameItem>>('names', { run: slugs, limit: 6 }, s))
+  const cols = chosen.length ? chosen : (names.data?.items ?? []).map(n => 'metric:' + n.name)
+  const sort = q.get('sort') ?? '', key = JSON.stringify([slugs, cols, sort])
+  const metric = cols.filter(c => c.startsWith('metric:')).map(c => c.slice(7)), meta = cols.filter(c => !c.startsWith('metric:'))
+  const list = useLoad(key, s => get<Page<RunItem>>('runs', { slug: slugs, sort, metric, meta, limit: 1000 }, s), true)
+  useEffect(() => { if (version > 0) list.reload() }, [version])
+  return (
+    <>
+      <div class="bar"><span class="push" /><Columns chosen={chosen} set={c => set({ col: c })} /></div>
+      <section class="panel"><Show of={list}>{page => <Table label="compared runs" rows={fixedRows(page.items)} columns={columnsOf(cols)} id={r => r.slug} href={r => at.run(r.slug)} sort={sort} onSort={v => set({ sort: v })} height={700} />}</Show></section>
+    </>
+  )
+}
+
+function Differences({ slugs }: { slugs: string[] }) {
+  const [all, setAll] = useState(false)
+  const runs = slugs.slice(0, 20)
+  const diff = useLoad('diff ' + all + runs.join('\0'), s => get<Diff>('diff', { run: runs, all }, s), true)
+  const rows = diff.data?.rows ?? []
+  const text = () => ['', ...diff.data!.runs].join('\t') + '\n' + rows.map(r => [r.path, ...r.values].join('\t')).join('\n')
+  return (
+    <Panel title="Metadata" note={diff.data ? `${plural(rows.filter(r => !r.same).length, 'difference')}${slugs.length > 20 ? ', of the first 20 runs' : ''}` : undefined}
+      actions={<><Check on={all} set={setAll}>What they share too</Check>{diff.data && <Copy text={text()} label="Copy the table" />}</>}>
+      <Show of={diff}>{d => d.rows.length === 0 ? <Empty title="These runs do not differ in their metadata" /> : (
+        <div class="scroll"><table class="plain">
+          <thead><tr><th>Key</th>{d.runs.map(r => <th key={r}><a href={at.run(r)}>{r}</a></th>)}</tr></thead>
+          <tbody>{d.rows.map(r => (
+            <tr key={r.path} class={all && !r.same ? 'differs' : ''}><td class="muted">{r.path}</td>{r.values.map((v, i) => <td key={i} class="mono">{r.has[i] ? shorten(v) : <span class="muted">–</span>}</td>)}</tr>
+          ))}</tbody>
+        </table></div>
+      )}</Show>
+    </Panel>
+  )
+}
+
+const shorten = (v: string) => v.length > 200 ? v.slice(0, 199) + '…' : v

@@ -1,0 +1,108 @@
+import { useCallback, useMemo, useState } from 'preact/hooks'
+import { ApiError, get, seg } from '../lib/api'
+import { colorsOf } from '../lib/color'
+import { isMark, marked, useFeed } from '../lib/feed'
+import { count, duration, plural } from '../lib/format'
+import { useThrottled } from '../lib/live'
+import { at } from '../lib/router'
+import { groupsOf } from '../lib/runs'
+import type { Annotation, LivePoints, Page, RunDetail } from '../lib/types'
+import { useLoad, useNow } from '../lib/use'
+import { Ago, Check, Copy, Empty, Failure, lifeOf, RunState, Tabs } from '../parts/basic'
+import { ChartBar, useChartSettings } from '../parts/settings'
+import { RunChart } from './run/chart'
+import { Annotations, Details } from './run/details'
+
+export function Run({ slug }: { slug: string }) {
+  const [s, set, q] = useChartSettings()
+  const detail = useLoad('run ' + slug, sig => get<RunDetail>(`runs/${seg(slug)}`, {}, sig))
+  const marks = useLoad('marks ' + slug, sig => get<Page<Annotation>>(`runs/${seg(slug)}/annotations`, { class: marked, limit: 5000 }, sig))
+  const [notes, setNotes] = useState(0)
+  const soon = useThrottled(detail.reload, 2000)
+  const anew = useCallback(() => { detail.reload(); marks.reload() }, [])
+  const news = useCallback((p: LivePoints) => {
+    if (p.annotations.length) {
+      setNotes(n => n + 1)
+      const found = p.annotations.filter(isMark)
+      if (found.length) marks.set(old => ({ ...old, items: [...old.items, ...found].slice(-5000) }))
+    }
+    soon()
+  }, [])
+  const feed = useFeed(detail.data, news, anew)
+  const run = detail.data
+  const tab = q.get('tab') ?? 'charts'
+  if (detail.error && !run) return <><Crumbs /><Failure error={detail.error instanceof ApiError && detail.error.status === 404 ? new ApiError(404, 'Not found', `There is no run “${slug}” under this root.`) : detail.error} retry={detail.reload} /></>
+  return (
+    <>
+      <Header slug={slug} run={run} />
+      {run && <Trouble run={run} marks={marks.data?.items ?? []} />}
+      <Tabs label="Parts of the run" current={tab} onPick={t => set({ tab: t === 'charts' ? null : t })}
+        tabs={[['charts', 'Charts', run ? count(run.names) : ''], ['details', 'Details'], ['notes', 'Annotations', run ? count(run.annotations) : '']]} />
+      {tab === 'details' ? run && <Details run={run} reload={detail.reload} /> : tab === 'notes' ? <Annotations slug={slug} version={notes} /> : (
+        <>
+          <ChartBar s={s} set={set} q={q}>
+            {run && run.segments > 1 && <Check on={s.older} set={on => set({ older: on ? null : '0' })}>Older copies</Check>}
+            <Check on={s.marks} set={on => set({ marks: on ? null : '0' })}>Marks</Check>
+          </ChartBar>
+          {run ? <Charts run={run} q={q} set={set} feed={feed} s={s} marks={marks.data?.items ?? []} /> : <div class="charts">{[1, 2, 3, 4].map(i => <div class="panel" key={i} style={{ height: 290 }} />)}</div>}
+        </>
+      )}
+    </>
+  )
+}
+
+function Charts({ run, q, set, feed, s, marks }: { run: RunDetail; q: URLSearchParams; set: (c: { [k: string]: string | null }) => void; feed: ReturnType<typeof useFeed>; s: ReturnType<typeof useChartSettings>[0]; marks: Annotation[] }) {
+  const find = (q.get('m') ?? '').toLowerCase(), full = q.get('chart')
+  const all = run.curves.map(c => c.name).join('\0')
+  const groups = useMemo(() => groupsOf((all ? all.split('\0') : []).filter(n => n.toLowerCase().includes(find)).sort()), [all, find])
+  const zoom = useCallback((from: number, to: number) => set({ from: String(from), to: String(to) }), [])
+  const reset = useCallback(() => set({ from: null, to: null }), [])
+  if (!groups.length) return <div class="panel"><Empty title={find ? 'No metric of that name' : 'No points yet'}>{!find && 'The curves of this run appear here as they are written.'}</Empty></div>
+  return (
+    <>
+      {groups.map(([group, names]) => (
+        <section key={group} aria-label={group || 'metrics'} style={{ display: 'grid', gap: 10 }}>
+          {groups.length > 1 && <h3>{group || 'metrics'} <span class="note">{count(names.length)}</span></h3>}
+          <div class="charts">
+            {names.map(name => <RunChart key={name} slug={run.slug} first={run.first_ms} name={name} feed={feed} settings={s} annotations={marks} full={full === name}
+              onFull={() => set({ chart: full === name ? null : name })} zoom={zoom} reset={reset} />)}
+          </div>
+        </section>
+      ))}
+    </>
+  )
+}
+
+const Crumbs = () => <div class="crumbs"><a href={at.runs}>Runs</a></div>
+
+function Header({ slug, run }: { slug: string; run: RunDetail | null }) {
+  return (
+    <div class="head">
+      <div>
+        <Crumbs />
+        <div class="title"><i class="swatch" style={{ background: colorsOf([slug]).get(slug) }} /><h1>{slug}</h1><Copy text={slug} label="Copy the name" />{run && <RunState run={run} />}{run?.tags.map(t => <span class="tag" key={t}>{t}</span>)}</div>
+        {run?.description && <p class="lead">{run.description}</p>}
+        {run?.note && <p class="lead pre">{run.note}</p>}
+      </div>
+      <div class="facts" style={{ minHeight: 21 }}>
+        {run && <>
+          {run.stage && <span>stage <b>{run.stage}</b></span>}<span>step <b>{count(run.last_step)}</b></span><span><b>{count(run.points)}</b> points</span>
+          <span>over <b>{duration(run.last_ms - run.first_ms)}</b></span>{run.segments > 1 && <span><b>{run.segments}</b> processes</span>}
+          {run.checkpoints > 0 && <span><b>{count(run.checkpoints)}</b> checkpoints</span>}<span>last event <b><Ago ms={run.last_ms} /></b></span>
+        </>}
+      </div>
+    </div>
+  )
+}
+
+/** What is wrong with a run, said first. */
+function Trouble({ run, marks }: { run: RunDetail; marks: Annotation[] }) {
+  const now = useNow()
+  const life = lifeOf(run, now)
+  const last = marks.filter(a => a.class === (life === 'failed' ? 'failed' : 'interrupted')).at(-1)
+  if (life === 'failed') return <div class="banner bad" role="alert"><strong>Failed{last ? ` at step ${count(last.step)}` : ''}.</strong> <span class="pre">{last?.error || run.failure || 'It did not say why.'}</span></div>
+  if (life === 'stopped') return <div class="banner"><strong>Stopped by {run.interrupted}{last ? ` at step ${count(last.step)}` : ''}.</strong> It can be resumed{run.checkpoints > 0 ? ` from one of its ${plural(run.checkpoints, 'checkpoint')}` : ''}.</div>
+  if (life === 'silent') return <div class="banner"><strong>Silent.</strong> The run has not ended, and its last event was <Ago ms={run.last_ms} />. It may have been killed.</div>
+  if (run.bad_lines !== '0') return <div class="banner">{count(run.bad_lines)} lines of its files are no events, and were passed over: <code>foldlog verify</code> names them.</div>
+  return null
+}

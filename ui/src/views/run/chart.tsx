@@ -1,0 +1,134 @@
+import { useMemo, useState } from 'preact/hooks'
+import { type Band, Curves, type Line, type Mark, type XKind } from '../../chart/curves'
+import { colorAt, colorsOf } from '../../lib/color'
+import { count, plural, value } from '../../lib/format'
+import { type Feed, useCurve } from '../../lib/feed'
+import { number } from '../../lib/api'
+import { seriesText, type Piece } from '../../lib/runs'
+import type { Annotation, RunSeries } from '../../lib/types'
+import { useSeen } from '../../lib/use'
+import { useTheme } from '../../lib/theme'
+import { Copy, Failure } from '../../parts/basic'
+
+export interface ChartSettings { x: XKind; logX: boolean; logY: boolean; smooth: number; range: [number, number] | null; older: boolean; marks: boolean }
+
+export interface RunChartProps {
+  slug: string
+  first: number
+  name: string
+  feed: Feed
+  settings: ChartSettings
+  annotations: Annotation[]
+  full: boolean
+  onFull: () => void
+  zoom: (from: number, to: number) => void
+  reset: () => void
+}
+
+export function RunChart(p: RunChartProps) {
+  const [ref, seen] = useSeen<HTMLElement>()
+  return (
+    <section class={p.full ? 'panel chart full' : 'panel chart'} ref={ref} aria-label={p.name}>
+      {seen ? <Seen {...p} /> : <><header><h2>{p.name}</h2></header><div style={{ height: heightOf(p.full) }} /><footer /></>}
+    </section>
+  )
+}
+
+const heightOf = (full: boolean) => full ? 420 : 210
+
+function Seen(p: RunChartProps) {
+  const { settings: s } = p
+  const axis = s.x === 'step' ? 'step' : 'time'
+  const [asTable, setTable] = useState(false)
+  const range = s.range && s.x === 'relative' ? [s.range[0] + p.first, s.range[1] + p.first] as [number, number] : s.range
+  const { curve, error, retry } = useCurve(p.slug, p.name, axis, range, p.full ? 3000 : 1200, p.feed)
+  const theme = useTheme()
+  const lines = useMemo(() => curve ? linesOf(p.slug, curve.pieces, s.x, p.first, s.older) : [], [curve, s.x, s.older, p.first, theme])
+  const bands = useMemo(() => s.marks && curve ? bandsOf(curve.stages, s.x, p.first) : [], [curve?.stages, s.x, s.marks])
+  const marks = useMemo(() => s.marks ? marksOf(p.annotations, s.x, p.first) : [], [p.annotations, s.x, s.marks])
+  const last = lastOf(curve?.pieces ?? [])
+  const odd = curve ? curve.pieces.reduce((n, c) => n + c.values.filter(v => !Number.isFinite(v)).length, 0) : 0
+  const points = curve ? curve.pieces.reduce((n, c) => n + c.values.length, 0) : 0
+  const label = curve ? `${p.name}: ${plural(curve.total, 'point')}, last ${last === null ? 'none' : value(last)}` : p.name
+  return (
+    <>
+      <header>
+        <h2>{p.name}</h2>
+        <span class="now">{last === null ? '' : value(last)}</span>
+        <div class="actions" style={{ marginLeft: 0, gap: 0 }}>
+          <button class="icon" aria-pressed={asTable} onClick={() => setTable(!asTable)} aria-label={`${p.name} as a table`} title="As a table"><svg width="15" height="15" viewBox="0 0 16 16"><path d="M2 3h12v10H2zM2 6.5h12M2 10h12M6.5 3v10" /></svg></button>
+          <button class="icon" aria-pressed={p.full} onClick={p.onFull} aria-label={`${p.name} larger`} title="Larger"><svg width="15" height="15" viewBox="0 0 16 16"><path d={p.full ? 'M13 3L9.5 6.5M9.5 3.5v3h3M3 13l3.5-3.5M6.5 12.5v-3h-3' : 'M9.5 6.5L13 3M10 3h3v3M6.5 9.5L3 13M3 10v3h3'} /></svg></button>
+        </div>
+      </header>
+      {error && !curve ? <Failure error={error} retry={retry} />
+        : asTable && curve ? <ValueTable pieces={curve.pieces} height={heightOf(p.full)} />
+        : <Curves lines={lines} label={label} height={heightOf(p.full)} xKind={s.x} logX={s.logX} logY={s.logY} smooth={s.smooth} bands={bands} marks={marks} range={s.range} zoom={p.zoom} reset={p.reset} />}
+      <footer>
+        {curve?.sampled && <span title="The ends, and of each stretch the lowest, the highest and what is no number">sampled: {count(points)} of {count(curve.total)} points{s.range ? '' : ', zoom for detail'}</span>}
+        {curve && !curve.sampled && <span>{plural(curve.total, 'point')}</span>}
+        {odd > 0 && <span class="bad">{count(odd)} not finite</span>}
+        {lines.some(l => l.dim) && <span>older copies are pale</span>}
+        {seriesOf(curve?.pieces ?? []).map((t, i) => <span key={t} style={{ display: 'inline-flex', gap: 6, alignItems: 'center' }}><i class="swatch" style={{ background: colorAt(i) }} />{t || 'plain'}</span>)}
+      </footer>
+    </>
+  )
+}
+
+function seriesOf(pieces: Piece[]): string[] {
+  const all = [...new Set(pieces.map(p => p.series))]
+  return all.length > 1 ? all.map(seriesText) : []
+}
+
+export const xOf = (p: Piece, x: XKind, first: number) => x === 'step' ? p.steps : x === 'time' ? p.times : p.times.map(t => t - first)
+
+function linesOf(slug: string, pieces: Piece[], x: XKind, first: number, older: boolean): Line[] {
+  const series = [...new Set(pieces.map(p => p.series))]
+  const own = colorsOf([slug]).get(slug)!
+  return pieces.filter(p => older || !p.older).map((p, i) => ({
+    key: String(i), dim: p.older, xs: xOf(p, x, first), ys: p.values,
+    color: series.length > 1 ? colorAt(series.indexOf(p.series)) : own,
+    label: [seriesText(p.series), p.segment > 0 || pieces.length > 1 ? `process ${p.segment + 1}` : '', p.older ? 'older copy' : ''].filter(Boolean).join(', ') || 'value',
+  }))
+}
+
+function lastOf(pieces: Piece[]): number | null {
+  let at = -1, v: number | null = null
+  for (const p of pieces) {
+    const i = p.values.length - 1
+    if (i >= 0 && !p.older && p.times[i] >= at) { at = p.times[i]; v = p.values[i] }
+  }
+  return v
+}
+
+/** Stages as bands; what a newer process has done again counts. */
+export function bandsOf(stages: RunSeries['stages'], x: XKind, first: number): Band[] {
+  const place = (s: RunSeries['stages'][number]) => x === 'step' ? number(s.step) : x === 'time' ? s.ts_ms : s.ts_ms - first
+  const list: { at: number; label: string }[] = []
+  for (const s of stages) {
+    const at = place(s)
+    while (list.length && list[list.length - 1].at >= at) list.pop()
+    if (list.at(-1)?.label !== s.stage) list.push({ at, label: s.stage })
+  }
+  return list.map((s, i) => ({ from: s.at, to: list[i + 1]?.at ?? Infinity, label: s.label, odd: i % 2 === 0 }))
+}
+
+export function marksOf(list: Annotation[], x: XKind, first: number): Mark[] {
+  return list.map(a => ({
+    x: x === 'step' ? number(a.step) : x === 'time' ? a.ts_ms : a.ts_ms - first, kind: a.class as Mark['kind'],
+    label: a.class === 'checkpoint' ? `checkpoint ${a.checkpoint}` : a.class === 'resumed' ? `resumed from ${a.checkpoint || 'a checkpoint'}` : a.class === 'failed' ? `failed: ${a.error || a.text}`.slice(0, 120) : `stopped by ${a.signal || 'a signal'}`,
+  }))
+}
+
+function ValueTable({ pieces, height }: { pieces: Piece[]; height: number }) {
+  const rows = pieces.flatMap(p => p.values.map((v, i) => [p.steps[i], p.segment + 1, seriesText(p.series), v, p.older] as const))
+  const text = 'step\tprocess\tseries\tvalue\n' + rows.map(r => r.slice(0, 4).join('\t')).join('\n')
+  return (
+    <div class="scroll" style={{ height, maxHeight: height }}>
+      <table class="plain">
+        <thead><tr><th class="right">Step</th><th class="right">Process</th><th class="right">Value <Copy text={text} label="Copy all values" /></th></tr></thead>
+        <tbody>{rows.slice(-500).map(([step, segment, , v, older], i) => <tr key={i} class={older ? 'muted' : ''}><td class="right">{count(step)}</td><td class="right">{segment}</td><td class="right">{value(v)}</td></tr>)}</tbody>
+      </table>
+      {rows.length > 500 && <p class="note" style={{ padding: 8 }}>The last 500 of {count(rows.length)}; the copy has all.</p>}
+    </div>
+  )
+}

@@ -1,0 +1,98 @@
+import { useEffect, useState } from 'preact/hooks'
+import { get, number, url } from '../lib/api'
+import { colorsOf } from '../lib/color'
+import { count, duration, text, value } from '../lib/format'
+import { useLive, useThrottled } from '../lib/live'
+import { at, go, useQuery } from '../lib/router'
+import type { NameItem, Page, RunItem } from '../lib/types'
+import { useLoad, useSettled } from '../lib/use'
+import { Ago, Choice, Empty, Failure, Menu, RunState } from '../parts/basic'
+import { type Column, Table, useRows } from '../parts/table'
+
+/** The table of all runs: what to look at, and what to compare. */
+export function Runs() {
+  const [query, setQuery] = useQuery()
+  const [typed, type] = useState(query.get('q') ?? '')
+  const [where, setWhere] = useState(query.get('where') ?? '')
+  const [chosen, choose] = useState<Set<string>>(new Set())
+  const q = useSettled(typed), rule = useSettled(where, 500)
+  useEffect(() => { setQuery({ q, where: rule }) }, [q, rule])
+  const status = query.get('status') ?? '', sort = query.get('sort') ?? '-updated'
+  const columns = query.getAll('col')
+  const metric = columns.filter(c => c.startsWith('metric:')).map(c => c.slice(7)), meta = columns.filter(c => !c.startsWith('metric:'))
+  const rules = rule.split(',').map(s => s.trim()).filter(Boolean)
+  const rows = useRows<RunItem>(JSON.stringify([q, rule, status, sort, columns]), (offset, limit, signal) =>
+    get<Page<RunItem>>('runs', { q, where: rules, status, sort, metric, meta, offset, limit }, signal))
+  const soon = useThrottled(rows.reload, 1000)
+  useLive('all', () => url('live'), { run: soon, 'run-gone': soon, reset: soon }, soon)
+  const select = (slug: string, on: boolean) => {
+    const next = new Set(chosen)
+    if (on) next.add(slug)
+    else next.delete(slug)
+    choose(next)
+  }
+  return (
+    <>
+      <div class="head"><div><h1>Runs</h1></div></div>
+      <div class="bar">
+        <input type="search" placeholder="Name, description or tag" aria-label="Filter by name, description or tag" value={typed} onInput={e => type(e.currentTarget.value)} />
+        <input type="search" placeholder="knobs/lr>0.01, metric:loss<1" aria-label="Conditions, divided by commas" title="KEY, one of = != < <= > >= ~, and a value; several divided by commas. KEY is a path in the metadata, metric:NAME, metric:NAME:min, status, stage …" value={where} onInput={e => setWhere(e.currentTarget.value)} />
+        <Choice label="Status" value={status} set={v => setQuery({ status: v })} options={[['', 'All'], ['running', 'Running'], ['done', 'Done'], ['failed', 'Failed']]} />
+        <span class="note" aria-live="polite">{rows.total === null ? '' : `${count(rows.total)} ${rows.total === 1 ? 'run' : 'runs'}`}</span>
+        <span class="push" />
+        <Columns chosen={columns} set={cols => setQuery({ col: cols })} />
+        <button class="primary" disabled={chosen.size < 2} onClick={() => go(at.compare([...chosen]))}>Compare{chosen.size ? ` ${chosen.size}` : ''}</button>
+      </div>
+      {rows.error && <Failure error={rows.error} retry={rows.reload} />}
+      <section class="panel tall">
+        <Table label="runs" rows={rows} columns={columnsOf(columns)} id={r => r.slug} href={r => at.run(r.slug)} sort={sort} onSort={s => setQuery({ sort: s })}
+          selected={chosen} onSelect={select} empty={q || rule || status
+            ? <Empty title="No run matches">Change the filter, or <a class="link" href={at.runs} onClick={() => { type(''); setWhere('') }}>show all runs</a>.</Empty>
+            : <Empty title="There are no runs under this root">A run is a file that a training script wrote: see <code>foldlog metrics record --help</code>.</Empty>} />
+      </section>
+    </>
+  )
+}
+
+export function columnsOf(extra: string[]): Column<RunItem>[] {
+  const own: Column<RunItem>[] = extra.map(key => key.startsWith('metric:') ? {
+    key, title: key.slice(7), width: 130, right: true, sort: key, down: true,
+    cell: r => { const m = r.metrics.find(m => m.name === key.slice(7)); return m ? <span title={m.min === null ? '' : `from ${value(number(m.min))} to ${value(number(m.max))}`}>{value(number(m.last))}</span> : <span class="muted">–</span> },
+  } : { key, title: key, width: 130, sort: key, cell: r => key in r.metadata ? text(r.metadata[key]) : <span class="muted">–</span> })
+  return [
+    { key: 'slug', title: 'Name', width: 220, grow: true, sort: 'slug', cell: r => <><i class="swatch" style={{ background: colorsOf([r.slug]).get(r.slug), marginRight: 9 }} /><a href={at.run(r.slug)}>{r.slug}</a>{r.tags.map(t => <span class="tag" key={t} style={{ marginLeft: 6 }}>{t}</span>)}</> },
+    { key: 'status', title: 'Status', width: 118, sort: 'status', cell: r => <RunState run={r} /> },
+    ...own,
+    { key: 'step', title: 'Step', width: 92, right: true, sort: 'step', down: true, cell: r => count(r.last_step) },
+    { key: 'points', title: 'Points', width: 104, right: true, sort: 'points', down: true, cell: r => count(r.points) },
+    { key: 'took', title: 'Time', width: 104, right: true, cell: r => duration(r.last_ms - r.first_ms) },
+    { key: 'why', title: 'Stage or failure', width: 170, grow: true, sort: 'failure', cell: r => r.failure ? <span class="bad" title={r.failure}>{r.failure}</span> : r.interrupted ? <span class="warn">stopped by {r.interrupted}</span> : r.stage },
+    { key: 'updated', title: 'Last event', width: 128, right: true, sort: 'updated', down: true, cell: r => <Ago ms={r.last_ms} /> },
+  ]
+}
+
+/** Which metrics and metadata are columns. */
+export function Columns({ chosen, set }: { chosen: string[]; set: (cols: string[]) => void }) {
+  const [typed, type] = useState('')
+  const [open, setOpen] = useState(false)
+  const q = useSettled(typed)
+  const names = useLoad(open ? 'names ' + q : null, s => get<Page<NameItem>>('names', { q, limit: 60 }, s), true)
+  const keys = useLoad(open ? 'keys ' + q : null, s => get<Page<NameItem>>('keys', { q, limit: 60 }, s), true)
+  const box = (key: string, title: string, n: number) => (
+    <label class="check" key={key}><input type="checkbox" checked={chosen.includes(key)} onChange={e => set(e.currentTarget.checked ? [...chosen, key] : chosen.filter(c => c !== key))} /><span>{title}</span><span class="note push">{count(n)}</span></label>
+  )
+  return (
+    <span onFocusCapture={() => setOpen(true)} onMouseEnter={() => setOpen(true)}>
+      <Menu label={`Columns${chosen.length ? ` ${chosen.length}` : ''}`}>
+        <input type="search" placeholder="Find a metric or key" aria-label="Find a metric or key" value={typed} onInput={e => type(e.currentTarget.value)} />
+        {names.data && names.data.items.length > 0 && <h3>Metrics</h3>}
+        {names.data?.items.map(n => box('metric:' + n.name, n.name, n.runs))}
+        {keys.data && keys.data.items.length > 0 && <h3>Metadata</h3>}
+        {keys.data?.items.map(n => box(n.name, n.name, n.runs))}
+        {names.data && keys.data && names.data.total + keys.data.total > 120 && <span class="note">There are more: type to find them.</span>}
+        {names.data?.total === 0 && keys.data?.total === 0 && <span class="note">Nothing of that name.</span>}
+      </Menu>
+    </span>
+  )
+}
+

@@ -1,0 +1,181 @@
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import { Curves, type Line } from '../../chart/curves'
+import { Parallel } from '../../chart/parallel'
+import type { Geom } from '../../chart/plot'
+import { around, type Axis } from '../../chart/scale'
+import { Scatter } from '../../chart/scatter'
+import { Timeline } from '../../chart/timeline'
+import { get, number, numbers, seg } from '../../lib/api'
+import { scaleColor } from '../../lib/color'
+import { count, duration, moment, plural, text, value } from '../../lib/format'
+import { at, go } from '../../lib/router'
+import { bestSoFar, type Columns, lower, paramAxis, paramNames, ranks, withoutOutliers } from '../../lib/study'
+import { useTheme } from '../../lib/theme'
+import type { Front, Importance, Outbox, StudyDetail, TrialCurves } from '../../lib/types'
+import { useLoad } from '../../lib/use'
+import { Check, Choice, Empty, Panel, Show } from '../../parts/basic'
+import { stateOf, stateTone } from './states'
+
+export interface TabProps { study: StudyDetail; columns: Columns; objective: number }
+
+const toneOf = (letter: string, g: Geom) => ({ c: g.colors.accent, r: g.colors.warn, p: g.colors.muted, f: g.colors.bad }[letter] ?? g.colors.muted)
+
+export function tipRows(s: StudyDetail, c: Columns, i: number) {
+  return {
+    title: `trial ${i}, ${stateOf[c.states[i]]}`,
+    rows: [
+      ...s.metrics.map((m, k) => ({ label: m, value: value(c.values[k]?.[i] ?? NaN), strong: true })),
+      ...paramNames(s, c).filter(p => (c.params.get(p)?.[i] ?? null) !== null).slice(0, 10).map(p => ({ label: p, value: text(c.params.get(p)![i]) })),
+    ],
+  }
+}
+
+/** Every trial's result in order, and the best so far. */
+export function History({ study, columns, objective }: TabProps) {
+  const [log, setLog] = useState(false)
+  const [all, setAll] = useState(false)
+  const down = lower(study, objective)
+  const ys = columns.values[objective]
+  const best = useMemo(() => bestSoFar(columns, objective, down), [columns, objective])
+  const [x, y] = useMemo((): [Axis, Axis] => {
+    const shown = [...ys].filter(v => Number.isFinite(v) && (!log || v > 0))
+    const [lo, hi] = all || log ? [minOf(shown), maxOf(shown)] : withoutOutliers(shown)
+    return [{ min: -1, max: Math.max(10, columns.numbers.length), kind: 'integer', label: 'trial' }, around(lo, hi, { log: log && lo > 0 })]
+  }, [columns, objective, log, all])
+  const color = useCallback((i: number, g: Geom) => toneOf(columns.states[i], g), [columns])
+  const strong = useCallback((i: number) => best.at.has(i), [best])
+  const line = useMemo(() => ({ ...best, steps: true }), [best])
+  const hidden = [...ys].filter(v => Number.isFinite(v) && (v < y.min || v > y.max)).length
+  return (
+    <Panel title="History" note={`${study.metrics[objective]}, ${down ? 'lower' : 'higher'} is better`} actions={<><Check on={log} set={setLog}>Log y</Check><Check on={all} set={setAll}>Outliers</Check></>}>
+      <Scatter x={x} y={y} xs={columns.numbers} ys={ys} color={color} strong={strong} line={line} height={300} label={`History of ${plural(columns.numbers.length, 'trial')}, best ${value(best.ys.at(-1) ?? NaN)}`}
+        tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} />
+      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />complete, and the best so far as a line</span><span><i class="swatch" style={{ background: 'var(--muted)' }} />pruned</span>{columns.states.includes('f') && <span><i class="swatch" style={{ background: 'var(--bad)' }} />failed</span>}{hidden > 0 && <span class="muted">{plural(hidden, 'outlier')} out of sight</span>}</div>
+    </Panel>
+  )
+}
+
+const minOf = (l: ArrayLike<number>) => { let m = Infinity; for (let i = 0; i < l.length; i++) if (l[i] < m) m = l[i]; return m }
+const maxOf = (l: ArrayLike<number>) => { let m = -Infinity; for (let i = 0; i < l.length; i++) if (l[i] > m) m = l[i]; return m }
+
+export function ImportanceBars({ study, objective }: TabProps) {
+  const load = useLoad(`importance ${study.id} ${objective}`, s => get<Importance>(`studies/${seg(study.id)}/importance`, { objective }, s), true)
+  useEffect(() => {
+    if (!load.data?.pending && load.data?.seq === study.seq) return
+    const t = setTimeout(load.reload, load.data?.pending ? 400 : 3000)
+    return () => clearTimeout(t)
+  }, [load.data, study.seq])
+  return (
+    <Panel title="What matters" note={load.data ? load.data.sample < load.data.of ? `from ${count(load.data.sample)} of ${count(load.data.of)} complete trials` : `from ${plural(load.data.of, 'complete trial')}` : undefined}>
+      <Show of={load}>{d => d.items.length === 0 ? <Empty title={d.pending ? 'Being computed …' : 'No complete trials yet'} /> : (
+        <>
+          <div class="bars">{d.items.map(i => <><span class="name" title={i.name}>{i.name}</span><div class="track"><i style={{ width: `${Math.max(0.5, 100 * number(i.importance))}%` }} /></div><b class="right">{(100 * number(i.importance)).toFixed(0)} %</b></>)}</div>
+          <p class="note" style={{ padding: '0 16px 14px' }}>How much of the spread of results each parameter explains by itself.</p>
+        </>
+      )}</Show>
+    </Panel>
+  )
+}
+
+export function Parameters({ study, columns, objective }: TabProps) {
+  const names = paramNames(study, columns)
+  const theme = useTheme()
+  const down = lower(study, objective)
+  const rank = useMemo(() => ranks(columns, objective, down), [columns, objective, down])
+  const axes = useMemo(() => names.map(n => paramAxis(study, columns, n)), [study.space, columns])
+  const y = useMemo(() => {
+    const done = [...columns.values[objective]].filter((v, i) => columns.states[i] === 'c' && Number.isFinite(v))
+    const [lo, hi] = withoutOutliers(done)
+    return around(lo, hi)
+  }, [columns, objective])
+  const ys = useMemo(() => columns.values[objective].map((v, i) => columns.states[i] === 'c' ? v : NaN), [columns, objective])
+  const last = columns.numbers.length
+  const color = useCallback((i: number) => scaleColor(0.15 + 0.85 * i / last), [last, theme])
+  if (!names.length) return <div class="panel"><Empty title="The trials have no parameters yet" /></div>
+  return (
+    <>
+      <Panel title="Parallel coordinates" note="each line is a complete trial, the best are on top; drag along an axis to choose a range">
+        <Parallel axes={axes} objective={{ name: study.metrics[objective], at: ys, min: y.min, max: y.max }} rank={rank} open={i => go(at.trial(study.id, i))} tip={i => tipRows(study, columns, i)} />
+      </Panel>
+      <div class="charts">
+        {axes.map(a => {
+          const x: Axis = a.names ? { min: a.min, max: a.max, kind: 'category', names: a.names } : a.log ? around(a.min, a.max, { log: true, air: 0.02 }) : around(a.min, a.max, { air: 0.02 })
+          const xs = a.names ? a.at.map((v, i) => v + (((i * 2654435761) % 1000) / 1000 - 0.5) * 0.5) : a.at
+          return <Panel key={a.name} title={a.name} note={a.log ? 'logarithmic' : undefined}><Scatter x={x} y={y} xs={xs} ys={ys} color={color} height={220} label={`${study.metrics[objective]} by ${a.name}`} tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} /></Panel>
+        })}
+      </div>
+      <p class="note">Later trials are drawn {theme === 'dark' ? 'brighter' : 'darker'}.</p>
+    </>
+  )
+}
+
+export function FrontTab({ study, columns }: TabProps) {
+  const [a, setA] = useState(0)
+  const [b, setB] = useState(1)
+  const load = useLoad(`front ${study.id}`, s => get<Front>(`studies/${seg(study.id)}/front`, {}, s), true)
+  useEffect(() => {
+    if (!load.data?.pending && load.data?.seq === study.seq) return
+    const t = setTimeout(load.reload, load.data?.pending ? 400 : 3000)
+    return () => clearTimeout(t)
+  }, [load.data, study.seq])
+  const front = useMemo(() => new Set(load.data?.items.map(i => i.number)), [load.data])
+  const done = (k: number) => columns.values[k].map((v, i) => columns.states[i] === 'c' ? v : NaN)
+  const [xs, ys, x, y] = useMemo(() => {
+    const xs = done(a), ys = done(b), [x0, x1] = withoutOutliers([...xs]), [y0, y1] = withoutOutliers([...ys])
+    return [xs, ys, { ...around(x0, x1), label: study.metrics[a] } as Axis, { ...around(y0, y1), label: study.metrics[b] } as Axis]
+  }, [columns, a, b])
+  const color = useCallback((i: number, g: Geom) => front.has(i) ? g.colors.accent : g.colors.muted, [front])
+  const strong = useCallback((i: number) => front.has(i), [front])
+  const pick = study.metrics.map((m, i) => [String(i), m] as [string, string])
+  return (
+    <Panel title="Pareto front" note={load.data ? `${plural(load.data.total, 'trial')} that no other is better than in everything` : 'being computed …'}
+      actions={study.metrics.length > 2 && <><Choice label="Across" options={pick} value={String(a)} set={v => setA(Number(v))} /><Choice label="Up" options={pick} value={String(b)} set={v => setB(Number(v))} /></>}>
+      <Scatter x={x} y={y} xs={xs} ys={ys} color={color} strong={strong} height={420} label={`Pareto front of ${study.metrics[a]} and ${study.metrics[b]}`} tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} />
+      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />on the front</span><span><i class="swatch" style={{ background: 'var(--muted)' }} />other complete trials</span><span class="muted">{study.metrics.map((m, i) => `${m}: ${study.directions[i] === 'maximize' ? 'higher' : 'lower'} is better`).join('; ')}</span></div>
+    </Panel>
+  )
+}
+
+export function CurvesTab({ study, columns, objective }: TabProps) {
+  const [limit, setLimit] = useState('100')
+  const [log, setLog] = useState(false)
+  const theme = useTheme()
+  const load = useLoad(`curves ${study.id} ${objective} ${limit} ${study.seq}`, s => get<TrialCurves>(`studies/${seg(study.id)}/curves`, { objective, limit: Number(limit), points: 200 }, s), true)
+  const rank = useMemo(() => ranks(columns, objective, lower(study, objective)), [columns, objective])
+  const lines = useMemo(() => (load.data?.items ?? []).map((t): Line => ({
+    key: String(t.number), label: `trial ${t.number} ${t.state}`, xs: numbers(t.steps), ys: numbers(t.values), dash: t.state === 'pruned', dim: t.state === 'pruned' || t.state === 'failed',
+    color: t.state === 'running' ? (theme === 'dark' ? '#7fb0ff' : '#2563d9') : t.state === 'failed' ? (theme === 'dark' ? '#ff8177' : '#c0342b') : scaleColor(Number.isNaN(rank[t.number]) ? 0.3 : rank[t.number]),
+  })).sort((a, b) => rank[Number(a.key)] - rank[Number(b.key)] || 0), [load.data, rank, theme])
+  return (
+    <Panel title="Intermediate values" note={load.data ? `the newest ${plural(load.data.items.length, 'trial')} that reported` : undefined}
+      actions={<><Check on={log} set={setLog}>Log y</Check><Choice label="How many" options={[['30', '30'], ['100', '100'], ['500', '500']]} value={limit} set={setLimit} /></>}>
+      <Show of={load}>{d => d.items.length === 0 ? <Empty title="No trial has reported a value yet">A trial reports with <code>foldlog study report</code>, or by what its command prints.</Empty>
+        : <Curves lines={lines} label={`Intermediate ${study.metrics[objective]} of ${plural(d.items.length, 'trial')}`} height={400} logY={log} xLabel={study.unit || 'step'} />}</Show>
+      <div class="body legend"><span><i class="swatch" style={{ background: scaleColor(1) }} />best</span><span><i class="swatch" style={{ background: scaleColor(0.05) }} />worst</span><span class="muted">pruned trials are dashed</span></div>
+    </Panel>
+  )
+}
+
+export function TimelineTab({ study, columns }: TabProps) {
+  return (
+    <Panel title="Timeline" note="each bar is a trial, each row a worker; drag to zoom">
+      <Timeline columns={columns} open={i => go(at.trial(study.id, i))}
+        tip={i => ({ title: `trial ${i}, ${stateOf[columns.states[i]]}`, rows: [{ label: 'began', value: moment(columns.started[i]) }, { label: 'took', value: columns.ended[i] ? duration(columns.ended[i] - columns.started[i]) : 'still running' }, ...study.metrics.map((m, k) => ({ label: m, value: value(columns.values[k][i]) }))] })} />
+      <div class="body legend">{Object.entries(stateTone).filter(([s]) => s !== 'waiting').map(([s, tone]) => <span key={s}><i class="swatch" style={{ background: `var(--${tone})` }} />{s}</span>)}</div>
+    </Panel>
+  )
+}
+
+export function OutboxTab({ study }: TabProps) {
+  const load = useLoad(`outbox ${study.id} ${study.seq}`, s => get<Outbox>(`studies/${seg(study.id)}/outbox`, {}, s), true)
+  return (
+    <Panel title="Outbox" note="what is still to be done after trials ended, such as a retry">
+      <Show of={load}>{d => d.items.length === 0 ? <Empty title="Everything has been delivered" /> : (
+        <div class="scroll"><table class="plain">
+          <thead><tr><th>Trial</th><th>Epoch</th><th>Next</th><th>Effects</th></tr></thead>
+          <tbody>{d.items.map(i => <tr key={i.number + i.epoch}><td><a class="link" href={at.trial(study.id, i.number)}>{i.number}</a></td><td>{i.epoch}</td><td>{i.phase}</td><td>{i.effects.map(e => `${e.name}${e.done ? ' ✓' : ''}`).join(', ')}</td></tr>)}</tbody>
+        </table>{d.total > d.items.length && <p class="note" style={{ padding: 12 }}>The first {count(d.items.length)} of {count(d.total)}.</p>}</div>
+      )}</Show>
+    </Panel>
+  )
+}
