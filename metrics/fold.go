@@ -25,6 +25,17 @@ func (s Status) MarshalText() ([]byte, error) {
 	return []byte(s.String()), nil
 }
 
+// UnmarshalText reads what MarshalText has spelled.
+func (s *Status) UnmarshalText(text []byte) error {
+	for known := StatusRunning; known <= StatusFailed; known++ {
+		if known.String() == string(text) {
+			*s = known
+			return nil
+		}
+	}
+	return fmt.Errorf("read status %.20q: %w", text, ErrKind)
+}
+
 // Outline is a run without its points: what its events say about its identity,
 // its course and its marks. Apply every event in stream order; the zero value is
 // the run before its first. Its fields can be stored and set again.

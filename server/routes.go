@@ -78,7 +78,7 @@ func (s *Server) prometheus(w http.ResponseWriter, _ *http.Request) {
 	var b bytes.Buffer
 	s.stats.write(&b, map[string]int64{
 		"foldlog_runs": int64(len(s.store.Runs())), "foldlog_streams": int64(len(s.store.Paths())),
-		"foldlog_streams_waiting": s.index.pending(), "foldlog_journals": int64(s.studies.count()),
+		"foldlog_streams_waiting": s.index.pending(), "foldlog_streams_read_anew": s.store.Anew(), "foldlog_journals": int64(s.studies.count()),
 	})
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(b.Bytes())

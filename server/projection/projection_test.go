@@ -49,6 +49,14 @@ func (w *world) reopen() {
 	w.open()
 }
 
+// anew checks how often a stream was read from its beginning again.
+func (w *world) anew(want int64) {
+	w.t.Helper()
+	if got := w.store.Anew(); got != want {
+		w.t.Errorf("read anew %d times, want %d", got, want)
+	}
+}
+
 func (w *world) append(path string, b []byte) {
 	w.t.Helper()
 	full := filepath.Join(w.root, filepath.FromSlash(path))
@@ -279,6 +287,7 @@ func TestAProjectionIsWhatTheFoldIs(t *testing.T) {
 				}
 				w.compare(fold(t, all))
 			}
+			w.anew(0)
 		})
 	}
 }
@@ -295,7 +304,11 @@ func TestAStoreThatRestsIsLoadedAgain(t *testing.T) {
 	if w.store.streams["a.jsonl"].state != nil {
 		t.Error("the state is still there")
 	}
+	if _, _, err := w.store.read(w.store.Run("run"), []string{"loss"}, Query{}); err != nil {
+		t.Errorf("it is not loaded but made anew: %v", err)
+	}
 	w.compare(fold(t, lines))
+	w.anew(0)
 }
 
 func TestAFileThatWasRewrittenIsReadAnew(t *testing.T) {
@@ -313,6 +326,7 @@ func TestAFileThatWasRewrittenIsReadAnew(t *testing.T) {
 			}
 			w.update("a.jsonl")
 			w.compare(fold(t, next))
+			w.anew(1)
 		})
 	}
 }
@@ -472,4 +486,5 @@ func TestACatalogIsCompacted(t *testing.T) {
 	w.compare(fold(t, lines))
 	w.reopen()
 	w.compare(fold(t, lines))
+	w.anew(0)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldlog/foldlog/metrics"
@@ -47,6 +48,7 @@ type Store struct {
 	names    names
 	catalog  *catalog
 	decoders sync.Pool
+	anew     atomic.Int64
 
 	mu      sync.RWMutex
 	streams map[string]*stream
@@ -176,6 +178,10 @@ func (s *Store) Remove(path string) {
 	}
 	st.digest, st.published, st.state = nil, nil, nil
 }
+
+// Anew is how often a stream had to be read from its beginning although it was known:
+// its file was rewritten, or its projection damaged.
+func (s *Store) Anew() int64 { return s.anew.Load() }
 
 // Paths lists the streams that are known.
 func (s *Store) Paths() []string {

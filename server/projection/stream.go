@@ -147,6 +147,7 @@ func (s *stream) load() (*state, error) {
 
 // restart forgets the stream.
 func (s *stream) restart() {
+	s.store.anew.Add(1)
 	os.Remove(s.pointsPath())
 	s.state, s.digest, s.record = newState(), nil, place{}
 }
