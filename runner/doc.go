@@ -14,5 +14,6 @@
 // FOLDLOG_ATTEMPT and FOLDLOG_JOURNAL. What it prints on standard output is the
 // metrics stream, or JSON objects one a line; everything else is let through to
 // the log of its last lines. Exit status 0 is Complete if every metric has a
-// value; any other status is Failed, with the end of the output as the reason.
+// value; [PauseStatus] puts the trial on hold; any other status is Failed, with the
+// end of the output as the reason.
 package runner

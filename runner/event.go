@@ -18,6 +18,9 @@ const (
 	// GivenBack: the command was stopped with the worker, and the trial can be
 	// claimed again.
 	GivenBack EventKind = "given-back"
+	// PutOnHold: the command was stopped by [Hold], or has asked for it, and the
+	// trial waits for [Resume].
+	PutOnHold EventKind = "put-on-hold"
 	// FailedStale: a trial whose worker had gone silent was failed.
 	FailedStale EventKind = "failed-stale"
 	// Retried: a replacement was created.
@@ -57,6 +60,7 @@ type Report struct {
 	Failed    int `json:"failed"`
 	Pruned    int `json:"pruned"`
 	GivenBack int `json:"given_back"`
+	OnHold    int `json:"on_hold"`
 	Stale     int `json:"stale"`   // trials of others that were failed
 	Retried   int `json:"retried"` // replacements created
 	Late      int `json:"late"`    // results that came too late
@@ -72,6 +76,8 @@ func (r *Report) count(e *Event) {
 		r.Failed++
 	case e.Kind == GivenBack:
 		r.GivenBack++
+	case e.Kind == PutOnHold:
+		r.OnHold++
 	case e.Kind == FailedStale:
 		r.Stale++
 	case e.Kind == Retried:
@@ -87,6 +93,7 @@ func (r *Report) Add(o Report) {
 	r.Failed += o.Failed
 	r.Pruned += o.Pruned
 	r.GivenBack += o.GivenBack
+	r.OnHold += o.OnHold
 	r.Stale += o.Stale
 	r.Retried += o.Retried
 	r.Late += o.Late

@@ -26,7 +26,7 @@ func (w *worker) take(snap *study.Snapshot) *study.Trial {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for t := range snap.LiveTrials(w.Study, study.Paused) {
-		if isGivenBack(t) && w.mayTake(t) {
+		if w.mayGoOn(snap, t) && w.mayTake(t) {
 			return t
 		}
 	}
@@ -87,6 +87,12 @@ func (w *worker) release(id study.TrialID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.held.taken, id)
+}
+
+// mayGoOn tells whether a trial that pauses is to be taken up by the next worker.
+func (w *worker) mayGoOn(snap *study.Snapshot, t *study.Trial) bool {
+	st, err := snap.Study(w.Study)
+	return err == nil && isGivenBack(t) && !OnHold(st, t)
 }
 
 // isGivenBack tells whether a trial was stopped with its worker, to go on with

@@ -13,6 +13,9 @@ import (
 // errPruned means that the pruner sees no use in going on.
 var errPruned = errors.New("pruned")
 
+// errOnHold means that somebody has put the trial on hold.
+var errOnHold = errors.New("on hold")
+
 // lostError means that the trial was taken away.
 type lostError struct{ error }
 
@@ -33,7 +36,7 @@ func stopReason(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var lost *lostError
 	var timeout *TimeoutError
-	if errors.Is(cause, errPruned) || errors.As(cause, &lost) || errors.As(cause, &timeout) {
+	if errors.Is(cause, errPruned) || errors.Is(cause, errOnHold) || errors.As(cause, &lost) || errors.As(cause, &timeout) {
 		return cause
 	}
 	return nil

@@ -37,6 +37,7 @@ func (w *loop) trial(ctx context.Context, c *claimed) error {
 	running, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
 	a := &attempt{loop: w, t: c.t, fence: c.fence, objs: newObjectives(w.Metrics), kill: kill}
+	defer w.enter(a)()
 	a.happened(Event{Kind: Started})
 	a.open(&c.plan)
 	var helpers sync.WaitGroup
@@ -47,8 +48,11 @@ func (w *loop) trial(ctx context.Context, c *claimed) error {
 	close(done)
 	helpers.Wait()
 	stopped := stopReason(running)
-	if ctx.Err() != nil && runErr != nil && stopped == nil {
-		return a.giveBack()
+	switch {
+	case stopped == nil && ctx.Err() == nil && asksToPause(runErr):
+		return a.giveBack(ctx, true)
+	case runErr != nil && (stopped == nil && ctx.Err() != nil || errors.Is(stopped, errOnHold)):
+		return a.giveBack(ctx, false)
 	}
 	outcome := a.outcome(runErr, stopped)
 	a.close(outcome)
@@ -280,29 +284,53 @@ func (a *attempt) end(outcome study.Outcome) error {
 	return err
 }
 
-// giveBack pauses a trial whose command was stopped with us, with what that has
-// saved, so that the next worker runs it again.
-func (a *attempt) giveBack() error {
+// giveBack pauses a trial whose command was stopped, with what that has saved, so
+// that the next worker runs it again; with hold not before it is resumed.
+func (a *attempt) giveBack(ctx context.Context, hold bool) error {
 	a.missing(a.run.interrupt())
 	a.closeLog()
 	state := a.savedState()
-	err := a.st.Update(context.Background(), func(tx *study.Tx) error {
-		if err := tx.LifecycleSystemAttr(a.fence, givenBackAttr, []byte("true")); err != nil {
-			return err
+	var patience patience
+	for {
+		err := a.pause(state, hold)
+		switch {
+		case err == nil:
+			a.happenedToPause()
+			return nil
+		case errors.Is(err, study.ErrFenced):
+			return nil // it is not ours any more
+		case ctx.Err() != nil || hopeless(err) || patience.over():
+			return fmt.Errorf("give back: %w", err)
 		}
-		if state != nil {
-			if err := tx.LifecycleFenced(a.fence, &study.MutateState{Blob: *state}); err != nil {
-				return err
-			}
+		a.trouble(err)
+		wait(ctx, nil, min(patience.pause(), a.Grace/8))
+	}
+}
+
+func (a *attempt) pause(state *study.Blob, hold bool) error {
+	return a.st.Update(context.Background(), func(tx *study.Tx) error {
+		err := tx.LifecycleSystemAttr(a.fence, givenBackAttr, []byte("true"))
+		if err == nil && hold {
+			err = Hold(tx, a.t.ID)
+		}
+		if err == nil && state != nil {
+			err = tx.LifecycleFenced(a.fence, &study.MutateState{Blob: *state})
+		}
+		if err != nil {
+			return err
 		}
 		return tx.LifecycleFenced(a.fence, &study.MutatePause{})
 	})
-	if errors.Is(err, study.ErrFenced) {
-		return nil // it is not ours any more
+}
+
+// happenedToPause tells of the pause, and whether somebody has to end it.
+func (a *attempt) happenedToPause() {
+	kind := GivenBack
+	snap := a.st.Snapshot()
+	if st, err := snap.Study(a.Study); err == nil {
+		if t, err := snap.Trial(a.t.ID); err == nil && OnHold(st, t) {
+			kind = PutOnHold
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("give back: %w", err)
-	}
-	a.happened(Event{Kind: GivenBack})
-	return nil
+	a.happened(Event{Kind: kind})
 }

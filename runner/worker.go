@@ -34,6 +34,8 @@ type worker struct {
 	mu     sync.Mutex
 	report Report
 	held   reservations
+	// attempts are the trials that run.
+	attempts map[*attempt]bool
 }
 
 // Work runs trials, Config.Jobs of them at once, until the budget is used up and
@@ -163,7 +165,7 @@ func wait(ctx context.Context, drain <-chan struct{}, d time.Duration) {
 }
 
 // nothingLeft tells whether no trial of this study waits, runs, or has a retry
-// to come. Trials of others keep us here: should their worker die, somebody has
+// to come; those on hold do not count. Trials of others keep us here: should their worker die, somebody has
 // to take over.
 func (w *worker) nothingLeft() bool {
 	snap := w.st.Snapshot()
@@ -175,7 +177,7 @@ func (w *worker) nothingLeft() bool {
 		}
 	}
 	for t := range snap.LiveTrials(w.Study, study.Paused) {
-		if isGivenBack(t) {
+		if w.mayGoOn(snap, t) {
 			return false
 		}
 	}
@@ -204,6 +206,7 @@ func (w *worker) watch(ctx context.Context) {
 				sweeper = study.NewSweeper(&study.SweeperOptions{Grace: w.Grace, Retry: w.retry})
 			}
 			looked = time.Now()
+			w.stopHeld()
 			w.settle(ctx, sweeper)
 		}
 		wait(ctx, nil, min(w.Grace/4, 5*time.Second))

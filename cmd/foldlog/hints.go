@@ -7,6 +7,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -32,6 +33,7 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(study.ErrConflict), Hint: "somebody else was faster; foldlog study show says how things stand"},
 		{Match: cli.Is(study.ErrBadState), Hint: "foldlog study show PATH NUMBER says what has become of the trial"},
 		{Match: cli.Is(study.ErrManaged), Hint: "raw and managed trials have different commands; see foldlog study --help"},
+		{Match: cli.Is(runner.ErrNotOnHold), Hint: "what is paused otherwise is taken up by the next study run"},
 		{Match: cli.Is(study.ErrReserved), Hint: "choose another key"},
 		{Match: cli.Is(study.ErrNotFound), Hint: "foldlog study show PATH lists the studies, foldlog study trials PATH their trials"},
 		{Match: cli.Is(fs.ErrNotExist), Hint: "check the path; foldlog ls ROOT lists the logs under a root"},

@@ -45,6 +45,8 @@ func (a *app) studyCmd() *cobra.Command {
 		a.studyEnqueueCmd(),
 		a.studyRetryCmd(),
 		a.studyRunCmd(),
+		a.studyPauseCmd(),
+		a.studyResumeCmd(),
 		a.studySessionCmd(),
 		a.studyWorkerCmd(),
 		a.studyShowCmd(),

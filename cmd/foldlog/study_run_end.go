@@ -151,6 +151,9 @@ func (run *running) details(report runner.Report) (pairs [][2]string) {
 	if report.Pruned > 0 {
 		pairs = append(pairs, [2]string{"pruned", strconv.Itoa(report.Pruned)})
 	}
+	if report.OnHold > 0 {
+		pairs = append(pairs, [2]string{"on hold", fmt.Sprintf("%d, until: foldlog study resume %s NUMBER", report.OnHold, run.Journal)})
+	}
 	for i, t := range run.failures.sorted() {
 		if i == maxNamed {
 			pairs = append(pairs, [2]string{"failed", "for other reasons: foldlog study trials " + run.Journal})

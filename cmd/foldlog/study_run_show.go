@@ -126,6 +126,8 @@ func (run *running) event(e runner.Event) {
 		bar.Notef("trial %d %s, as attempt %d", e.Number, e.Text, e.Attempt)
 	case runner.GivenBack:
 		bar.Notef("trial %d was given back; the next run takes it up", e.Number)
+	case runner.PutOnHold:
+		bar.Notef("trial %d is %s", e.Number, holdText(run.Journal, e.Number))
 	case runner.Late:
 		bar.Notef("trial %d: result came too late: %s", e.Number, e.Text)
 	case runner.Missing:

@@ -266,6 +266,9 @@ func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTr
 		{"state", s.State},
 		{"result", results(st, t.Values)},
 	}
+	if s.OnHold {
+		pairs[2][1] += ", on hold"
+	}
 	pairs = append(pairs, linesOf("error", t.Error)...)
 	pairs = append(pairs, [2]string{"attempt", attemptText(t)})
 	if s.Worker != nil {

@@ -85,6 +85,7 @@ type trialView struct {
 	Attrs       attrValues  `json:"attrs"`        // user attributes
 	Log         *string     `json:"log"`          // its output, relative to the journal's directory or absolute; null without
 	Run         *string     `json:"run"`          // slug of the run that its metrics are kept as, null without
+	OnHold      bool        `json:"on_hold"`      // it is not taken up before study resume
 }
 
 // viewTrial is a trial in JSON.
@@ -106,6 +107,7 @@ func viewTrial(snap *study.Snapshot, st *study.Study, t *study.Trial) trialView 
 	for key, attr := range userAttrs(t.Attrs()) {
 		v.Attrs[key] = attr.Value
 	}
+	v.OnHold = runner.OnHold(st, t)
 	v.Log = orNull(runner.TrialLog(t))
 	slug, _ := runner.TrialRun(t)
 	v.Run = orNull(slug)
