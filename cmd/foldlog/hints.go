@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/lance"
@@ -26,6 +27,11 @@ func hintRules() []cli.HintRule {
 		{Match: damaged, Hint: "foldlog verify lists every fault; foldlog cp --salvage copies what is sound"},
 		{Match: cli.Is(lance.ErrCorrupt), Hint: "foldlog verify lists every fault; foldlog cat prints the rows before the first one"},
 		{Match: cli.As[*lance.UnsupportedError], Hint: "another Lance library may read it; docs/format/lance.md says what is read here"},
+		{Match: cli.Is(datagen.ErrNewer), Hint: "a newer version of foldlog reads it"},
+		{Match: cli.Is(datagen.ErrFenced), Hint: "this process was silent for so long that another took its work over; run the same command again"},
+		{Match: cli.Is(datagen.ErrUnsure), Hint: "the log says what became of it; run the same command again"},
+		{Match: cli.Is(datagen.ErrHeld), Hint: "wait until its process has ended, or died for as long as its lease"},
+		{Match: cli.Is(datagen.ErrFault), Hint: "foldlog datagen item LOG ITEM --trajectory shows the item; begin it anew to go on"},
 		{Match: cli.Is(fs.ErrExist), Hint: "give a path that does not exist"},
 		{Match: cli.Is(study.ErrTooLarge), Hint: "nothing was written; keep large things in files, and their paths in the journal"},
 		{Match: cli.Is(study.ErrFenced), Hint: "the trial belongs to somebody else now or has ended; ask for another one"},
