@@ -115,6 +115,7 @@ func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logRef, f
 	}
 	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(running))) }()
 	a.Debugf("run %s writes %s", w.Run(), ref)
+	defer a.maintaining(l, datagen.DefaultMaintainEvery)()
 	show := &datagenProgress{app: a, bar: bar}
 	began := time.Now()
 	report, err := pipeline.Run(running, pipeline.OnLog(l, w), file.Steps, show.counted(sources), pipeline.Options{
@@ -149,6 +150,32 @@ func openWriter(ctx context.Context, ref logRef, run string) (*datagen.Writer, *
 	}
 	w, err := l.NewWriter(ctx, datagen.WriterOptions{Run: run})
 	return w, l, err
+}
+
+// maintaining takes part in the election of who maintains a log, once a while has
+// gone by: a short run leaves that to others. The returned function ends it.
+func (a *app) maintaining(l *datagen.Log, after time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(after):
+		}
+		err := l.Maintain(ctx, datagen.MaintainOptions{Report: func(s datagen.MaintainStats, err error) {
+			if err != nil {
+				a.Debugf("maintenance: %v", err)
+			} else {
+				a.Debugf("maintenance: %s merged, %s compacted", plural(s.Merged, "event"), plural(int64(s.Compacted.Removed), "fragment"))
+			}
+		}})
+		if err != nil {
+			a.Debugf("maintenance: %v", err)
+		}
+	}()
+	return func() { cancel(); <-done }
 }
 
 // datagenProgress shows a run as it goes. Event is called once at a time.

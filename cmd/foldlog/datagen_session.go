@@ -86,6 +86,7 @@ func (s *datagenSession) serve(ctx context.Context, ref logRef, run string) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, s.writer.Close(context.WithoutCancel(ctx))) }()
+	defer s.maintaining(s.log, datagen.DefaultMaintainEvery)()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var busy sync.WaitGroup
