@@ -1,0 +1,124 @@
+package analysis
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+)
+
+// maxDepth bounds a tree's depth, as of the reference implementation.
+const maxDepth = 64
+
+// node is a node of a regression tree. Numbers below cut go left, and
+// categories in set.
+type node struct {
+	column      int32 // -1 is a leaf
+	left, right int32
+	cut         float64
+	set         uint64
+	value       float64 // of a leaf
+}
+
+// tree is a regression tree, the root first, and the rows that it was not grown
+// from.
+type tree struct {
+	nodes []node
+	out   []int32
+}
+
+// forest is some trees over the same rows.
+type forest struct {
+	columns []*column
+	y       []float64
+	trees   []*tree
+}
+
+// grow makes a forest, a tree per bootstrap sample. The seed decides everything:
+// every tree has a generator of its own, so that it does not matter who grows it.
+func grow(columns []*column, y []float64, trees, leaf int, seed uint64) *forest {
+	f := &forest{columns, y, make([]*tree, trees)}
+	parallel(trees, func() func(int) {
+		g := newGrower(columns, y, leaf)
+		return func(i int) { f.trees[i] = g.tree(rand.New(rand.NewPCG(seed, uint64(i)))) }
+	})
+	return f
+}
+
+// parallel does n things on all processors; every worker makes its own tools.
+func parallel(n int, worker func() func(int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			do := worker()
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// goesLeft tells where a value goes at a node.
+func (n *node) goesLeft(c *column, x float64) bool {
+	if c.numeric {
+		return x < n.cut
+	}
+	return n.set&(1<<uint(x)) != 0
+}
+
+// predict is the tree's value for a row, in which one column, unless it is -1,
+// has another value.
+func (f *forest) predict(t *tree, row int32, column int32, x float64) float64 {
+	at := int32(0)
+	for {
+		n := &t.nodes[at]
+		if n.column < 0 {
+			return n.value
+		}
+		c := f.columns[n.column]
+		v := c.x[row]
+		if n.column == column {
+			v = x
+		}
+		if n.goesLeft(c, v) {
+			at = n.left
+		} else {
+			at = n.right
+		}
+	}
+}
+
+// explained is the part of the variance that trees predict for rows they were
+// not grown from (R²); NaN if there are no such rows.
+func (f *forest) explained() float64 {
+	sum, n := make([]float64, len(f.y)), make([]float64, len(f.y))
+	for _, t := range f.trees {
+		for _, row := range t.out {
+			sum[row] += f.predict(t, row, -1, 0)
+			n[row]++
+		}
+	}
+	var rows, mean, wrong, all float64
+	for i, y := range f.y {
+		if n[i] > 0 {
+			rows++
+			mean += (y - mean) / rows
+		}
+	}
+	for i, y := range f.y {
+		if n[i] > 0 {
+			wrong += (y - sum[i]/n[i]) * (y - sum[i]/n[i])
+			all += (y - mean) * (y - mean)
+		}
+	}
+	if all == 0 {
+		return math.NaN()
+	}
+	return 1 - wrong/all
+}
