@@ -35,6 +35,8 @@ func (n Node) Map(what string) ([]Entry, error) {
 		switch {
 		case !ok || key == "":
 			return nil, e.At.Failf("a key must be a text")
+		case len(key) > maxKey:
+			return nil, e.At.Failf("a key longer than %d bytes", maxKey)
 		case seen[key]:
 			return nil, e.At.Failf("%q stands twice", key)
 		}
@@ -91,6 +93,16 @@ func narrow(v any) any {
 		return narrow(uint64(v))
 	}
 	return v
+}
+
+// Source is a plain value as it is spelled, of a text what it says; "" for a list
+// or a mapping.
+func (n Node) Source() string { return n.n.Value }
+
+// Unquoted tells whether a plain value stands as it is, without quotes and not as a
+// block.
+func (n Node) Unquoted() bool {
+	return n.n.Kind == yaml.ScalarNode && n.n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 }
 
 // Text returns a text that is not empty.

@@ -19,6 +19,8 @@ const (
 	MaxBytes = 1 << 20
 	// maxDepth bounds its nesting.
 	maxDepth = 64
+	// maxKey bounds its keys, which messages repeat.
+	maxKey = 1 << 10
 )
 
 // Error says where a file is wrong.
