@@ -64,6 +64,14 @@ func (x *Index) Version() uint64 {
 	return x.version
 }
 
+// StartAt sets the version of an empty index, so that its versions are above those of
+// another one that is lost.
+func (x *Index) StartAt(version uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.version = version
+}
+
 // Len is how many items there are.
 func (x *Index) Len() int {
 	x.mu.RLock()

@@ -28,8 +28,8 @@ const (
 // the order of their creation.
 type ItemQuery struct {
 	Filter
-	// Roots leaves sub-items out.
-	Roots bool
+	// Roots leaves sub-items out, Failures those that never failed.
+	Roots, Failures bool
 	// Order is the order; empty is ByCreation.
 	Order ItemOrder
 	// After is the last item that was seen of the list before, by its key in the order
@@ -101,7 +101,7 @@ func (x *Index) List(q ItemQuery) (items []ItemSummary, total int) {
 		first := uint32(apart(i, parts) * chunk)
 		for n := first; n < min(first+chunk, uint32(len(x.rows))); n++ {
 			row, at := &x.rows[n], x.sum.at(n)
-			if q.Roots && row.parent != "" || !x.match(&q.Filter, row, at) || !tagged(row.tags) {
+			if q.Roots && row.parent != "" || q.Failures && at.failures == 0 || !x.match(&q.Filter, row, at) || !tagged(row.tags) {
 				continue
 			}
 			total++

@@ -40,7 +40,7 @@ type Token struct {
 // Scopes of a token.
 const (
 	ScopeRead  = "read"  // everything that is there
-	ScopeWrite = "write" // to every run and study
+	ScopeWrite = "write" // to every run, study and experiment
 	ScopeAdmin = "admin" // everything
 )
 
@@ -52,13 +52,14 @@ var (
 )
 
 // CheckScope refuses with [ErrScope] what is not read, write, admin,
-// write:runs/PATTERN or write:studies/PATTERN, with patterns as in package path.
+// write:runs/PATTERN, write:studies/PATTERN or write:datagen/PIPELINE/EXPERIMENT, with
+// patterns as in package path.
 func CheckScope(scope string) error {
 	switch scope {
 	case ScopeRead, ScopeWrite, ScopeAdmin:
 		return nil
 	}
-	for _, kind := range []string{"write:runs/", "write:studies/"} {
+	for _, kind := range []string{"write:runs/", "write:studies/", "write:datagen/"} {
 		if pattern, ok := strings.CutPrefix(scope, kind); ok && pattern != "" {
 			if _, err := path.Match(pattern, ""); err != nil {
 				return fmt.Errorf("%w: %q: %w", ErrScope, scope, err)
@@ -66,11 +67,11 @@ func CheckScope(scope string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %q is not read, write, admin, write:runs/PATTERN or write:studies/PATTERN", ErrScope, scope)
+	return fmt.Errorf("%w: %q is not read, write, admin, write:runs/PATTERN, write:studies/PATTERN or write:datagen/PIPELINE/EXPERIMENT", ErrScope, scope)
 }
 
-// allows tells whether a scope covers an action on a thing: "runs/SLUG" or
-// "studies/NAME", "" for any of them.
+// allows tells whether a scope covers an action on a thing: "runs/SLUG",
+// "studies/NAME" or "datagen/PIPELINE/EXPERIMENT", "" for any of them.
 func allows(scope, action, thing string) bool {
 	if scope == ScopeAdmin || scope == action {
 		return true

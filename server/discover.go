@@ -114,7 +114,7 @@ func (d *discovery) changed(e fsnotify.Event) {
 		return
 	}
 	if info.IsDir() {
-		if e.Has(fsnotify.Create) {
+		if d.server.datagens.look(name) == nil && e.Has(fsnotify.Create) {
 			d.walk(name, nil)
 		}
 		return
@@ -138,11 +138,12 @@ type sighting struct {
 	streams  map[string]bool
 	journals map[string]bool
 	labels   map[string]bool
+	datagen  map[string]bool
 }
 
 // scan looks at everything under the root.
 func (d *discovery) scan() {
-	seen := &sighting{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	seen := &sighting{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	if !d.walk(".", seen) {
 		return
 	}
@@ -152,6 +153,7 @@ func (d *discovery) scan() {
 		}
 	}
 	d.server.studies.keep(seen.journals)
+	d.server.datagens.keep(seen.datagen)
 }
 
 // walk looks at a directory and what is under it. Links are not followed. It is
@@ -171,6 +173,10 @@ func (d *discovery) walk(dir string, seen *sighting) bool {
 		name := path.Join(dir, e.Name())
 		switch {
 		case hidden(e.Name()):
+		case e.IsDir() && strings.HasSuffix(name, "/log.lance"):
+			if d.server.datagens.look(name) != nil && seen != nil {
+				seen.datagen[name] = true
+			}
 		case e.IsDir():
 			if d.enters(name) && !d.walk(name, seen) {
 				whole = whole && d.goneDir(name)

@@ -236,7 +236,7 @@ type liveInput struct {
 
 func (s *Server) registerLive(api huma.API) {
 	op := operation(http.MethodGet, "/api/v1/live", "live", "Everything that changes, as server-sent events", "live")
-	op.Description = "Events: run (a RunItem), run-gone ({slug}), study (a StudyItem), study-gone ({id}), reset ({}): events were missed, read everything anew. An event is at most a second behind the file."
+	op.Description = "Events: run (a RunItem), run-gone ({slug}), study (a StudyItem), study-gone ({id}), experiment (an ExperimentItem), experiment-gone ({id}), reset ({}): events were missed, read everything anew. An event is at most a second behind the file."
 	streamed(&op)
 	huma.Register(api, op, func(_ context.Context, in *liveInput) (*huma.StreamResponse, error) {
 		last := in.Last

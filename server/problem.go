@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/server/projection"
 	"github.com/foldlog/foldlog/study"
@@ -94,6 +95,19 @@ var statuses = []struct {
 	{study.ErrNotFound, http.StatusNotFound},
 	{metrics.ErrSlug, http.StatusBadRequest},
 	{metrics.ErrRefused, http.StatusBadRequest},
+	{datagen.ErrNoItem, http.StatusNotFound},
+	{datagen.ErrNoLog, http.StatusNotFound},
+	{datagen.ErrNoBlob, http.StatusNotFound},
+	{datagen.ErrNoCheckpoint, http.StatusNotFound},
+	{datagen.ErrHeld, http.StatusConflict},
+	{datagen.ErrEnded, http.StatusConflict},
+	{datagen.ErrFault, http.StatusConflict},
+	{datagen.ErrFenced, http.StatusConflict},
+	{datagen.ErrLogExists, http.StatusConflict},
+	{datagen.ErrUnsure, http.StatusServiceUnavailable},
+	{datagen.ErrClosed, http.StatusServiceUnavailable},
+	{datagen.ErrName, http.StatusUnprocessableEntity},
+	{datagen.ErrEvent, http.StatusUnprocessableEntity},
 	{study.ErrFenced, http.StatusConflict},
 	{study.ErrConflict, http.StatusConflict},
 	{study.ErrBadState, http.StatusConflict},

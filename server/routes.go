@@ -38,6 +38,7 @@ func (s *Server) routes() {
 	s.registerOverview(api)
 	s.registerRuns(api)
 	s.registerStudies(api)
+	s.registerDatagen(api)
 	s.registerLive(api)
 	s.document(api)
 	s.mux.HandleFunc("GET /healthz", s.healthz)
@@ -79,6 +80,7 @@ func (s *Server) prometheus(w http.ResponseWriter, _ *http.Request) {
 	s.stats.write(&b, map[string]int64{
 		"foldlog_runs": int64(len(s.store.Runs())), "foldlog_streams": int64(len(s.store.Paths())),
 		"foldlog_streams_waiting": s.index.pending(), "foldlog_streams_read_anew": s.store.Anew(), "foldlog_journals": int64(s.studies.count()),
+		"foldlog_experiments": int64(s.datagens.count()),
 	})
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(b.Bytes())
@@ -90,6 +92,7 @@ type Overview struct {
 	Runs     RunCounts `json:"runs"`
 	Studies  int       `json:"studies"`
 	Journals int       `json:"journals"`
+	Datagen  int       `json:"datagen" doc:"experiments"`
 	Waiting  int       `json:"waiting" doc:"streams that have not been read to their end yet"`
 	Alive    []RunItem `json:"alive" doc:"runs that have said something within ten minutes and have not ended, the newest 100"`
 }
@@ -106,6 +109,7 @@ func (s *Server) registerOverview(api huma.API) {
 	huma.Register(api, operation(http.MethodGet, "/api/v1/overview", "overview", "What is in the root, and what is alive", "overview"),
 		func(context.Context, *struct{}) (*struct{ Body Overview }, error) {
 			o := Overview{Version: version.Number(), Alive: []RunItem{}, Waiting: int(s.index.pending())}
+			o.Datagen = s.datagens.count()
 			o.Journals, o.Studies = s.studies.count(), s.studies.countStudies()
 			for _, run := range s.store.Runs() {
 				o.Runs.Total++

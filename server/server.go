@@ -6,7 +6,7 @@
 // say about runs, which is a small log of its own beside the streams (labels.log).
 // docs/http-api.md has the protocol, docs/guide/server.md how to run it.
 //
-// Each kind of log has its files here: runs*.go, studies*.go; live*.go are the event
+// Each kind of log has its files here: runs*.go, studies*.go, datagen*.go; live*.go are the event
 // streams, auth*.go and guard.go who may do what, limits.go what clients can make
 // the server hold.
 package server
@@ -29,6 +29,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/internal/fsx"
+	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/server/projection"
 )
 
@@ -72,19 +73,21 @@ type Server struct {
 	log     *slog.Logger
 	program string
 
-	stats   stats
-	bodies  budget
-	store   *projection.Store
-	sink    *sink
-	index   *index
-	find    *discovery
-	live    *broker
-	slow    *background
-	labels  *labels
-	studies *studies
-	lock    fsx.File
-	handler http.Handler
-	mux     *http.ServeMux
+	stats    stats
+	bodies   budget
+	store    *projection.Store
+	sink     *sink
+	index    *index
+	find     *discovery
+	live     *broker
+	slow     *background
+	labels   *labels
+	studies  *studies
+	datagens *datagens
+	files    objstore.Store // the root as a store
+	lock     fsx.File
+	handler  http.Handler
+	mux      *http.ServeMux
 
 	stop     context.CancelFunc
 	stopped  context.Context // ends when the server begins to shut down
@@ -165,6 +168,10 @@ func (s *Server) start() (err error) {
 	s.sink = newSink(s.root, &s.stats, s.index.add)
 	s.labels = newLabels(s.root)
 	s.studies = newStudies(s)
+	s.datagens = newDatagens(s)
+	if err := s.openFiles(); err != nil {
+		return err
+	}
 	s.find = newDiscovery(s)
 	s.find.scan()
 	s.mux = http.NewServeMux()
@@ -174,6 +181,7 @@ func (s *Server) start() (err error) {
 	s.task(s.find.run)
 	s.task(s.maintain)
 	s.task(s.studies.run)
+	s.task(s.datagens.run)
 	return nil
 }
 
@@ -265,6 +273,9 @@ func (s *Server) close() error {
 	}
 	if s.studies != nil {
 		errs = append(errs, s.studies.close())
+	}
+	if s.datagens != nil {
+		errs = append(errs, s.datagens.close())
 	}
 	if s.sink != nil {
 		s.sink.close()

@@ -222,8 +222,8 @@ func (a *app) tokenAddCmd(o *serveOptions) *cobra.Command {
 		Use:   "add NAME [--scope SCOPE]...",
 		Short: "Make a token, and print it once",
 		Long: `Make a token, and print it once. What it may do are its scopes: read, write,
-write:runs/PATTERN, write:studies/PATTERN, where * in a pattern stands for anything
-but a slash, and admin for everything. Without --scope it may read and write.`,
+write:runs/PATTERN, write:studies/PATTERN, write:datagen/PIPELINE/EXPERIMENT, where *
+in a pattern stands for anything but a slash, and admin for everything. Without --scope it may read and write.`,
 		Example: "  foldlog serve token add laptop\n  foldlog serve token add trainer --scope read --scope 'write:runs/vision-*'",
 		Args:    operands("NAME"),
 	}

@@ -1,0 +1,436 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/internal/fsx"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// datagens are the datagen logs under the root.
+type datagens struct {
+	server *Server
+
+	mu   sync.RWMutex
+	logs map[string]*datagenLog // by the path of the dataset
+	byID map[string]*datagenLog
+
+	work sync.WaitGroup // what goes on beside requests
+}
+
+// datagenLog is one experiment. Lists are answered from an index in memory, which is
+// stored with the projections; the rest is read from the log.
+type datagenLog struct {
+	owner                *datagens
+	path, id             string
+	base                 string // what Directory is in, under the root
+	pipeline, experiment string
+
+	mu      sync.Mutex // over what follows
+	log     *datagen.Log
+	index   *datagen.Index // nil while nobody needs it
+	saved   uint64         // the version that is stored
+	item    ExperimentItem // as of the last look
+	mark    string         // of the state of the log at the last look
+	err     error
+	used    time.Time // when somebody asked last
+	moved   time.Time // when it changed last
+	looked  time.Time
+	loading chan struct{} // closed when the index is there
+
+	writing sync.Mutex // over what follows
+	writer  *datagenWriter
+}
+
+const (
+	// datagenHot is for how long a log that changed or was asked for is looked at
+	// often, every datagenEvery; others are looked at every datagenCold.
+	datagenHot   = 2 * time.Minute
+	datagenEvery = 200 * time.Millisecond
+	datagenCold  = 5 * time.Second
+	// indexIdle is how long an index stays in memory that nobody asks for.
+	indexIdle = 5 * time.Minute
+	// indexWait is how long a request waits for an index that is being made.
+	indexWait = 5 * time.Second
+)
+
+func newDatagens(s *Server) *datagens {
+	return &datagens{server: s, logs: map[string]*datagenLog{}, byID: map[string]*datagenLog{}}
+}
+
+// datagenPlace takes the path of a dataset under the root apart.
+func datagenPlace(name string) (base, pipeline, experiment string, ok bool) {
+	parts := strings.Split(name, "/")
+	n := len(parts)
+	if n < 4 || parts[n-1] != "log.lance" || parts[n-4] != datagen.Directory ||
+		datagen.CheckName(parts[n-3]) != nil || datagen.CheckName(parts[n-2]) != nil {
+		return "", "", "", false
+	}
+	return strings.Join(parts[:n-4], "/"), parts[n-3], parts[n-2], true
+}
+
+func datagenID(name string) string {
+	sum := sha256.Sum256([]byte("datagen\x00" + name))
+	return hex.EncodeToString(sum[:8])
+}
+
+// look takes note of a directory that may be a log.
+func (d *datagens) look(name string) *datagenLog {
+	base, pipeline, experiment, ok := datagenPlace(name)
+	if !ok {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.logs[name]
+	if l == nil {
+		l = &datagenLog{owner: d, path: name, id: datagenID(name), base: base, pipeline: pipeline, experiment: experiment}
+		l.item = ExperimentItem{ID: l.id, Path: name, Pipeline: pipeline, Experiment: experiment}
+		d.logs[name], d.byID[l.id] = l, l
+	}
+	return l
+}
+
+// keep forgets the logs that a scan has not seen.
+func (d *datagens) keep(seen map[string]bool) {
+	d.mu.Lock()
+	var gone []*datagenLog
+	for name, l := range d.logs {
+		if !seen[name] {
+			delete(d.logs, name)
+			delete(d.byID, l.id)
+			gone = append(gone, l)
+		}
+	}
+	d.mu.Unlock()
+	for _, l := range gone {
+		d.server.live.change("experiment-gone", l.id, func() (any, bool) { return goneItem{ID: l.id}, true })
+		l.endWriter()
+	}
+}
+
+func (d *datagens) all() []*datagenLog {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	list := make([]*datagenLog, 0, len(d.logs))
+	for _, l := range d.logs {
+		list = append(list, l)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].path < list[j].path })
+	return list
+}
+
+func (d *datagens) count() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return len(d.logs)
+}
+
+// run follows the logs until ctx ends.
+func (d *datagens) run(ctx context.Context) {
+	tick := time.NewTicker(datagenEvery)
+	defer tick.Stop()
+	for {
+		for _, l := range d.all() {
+			if ctx.Err() != nil {
+				return
+			}
+			if l.due() {
+				l.follow(ctx)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// close stores the indexes and ends the writers.
+func (d *datagens) close() error {
+	d.work.Wait()
+	var errs []error
+	for _, l := range d.all() {
+		errs = append(errs, l.endWriter())
+		l.mu.Lock()
+		if l.index != nil {
+			errs = append(errs, l.save())
+		}
+		l.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// due tells whether it is time to look at a log.
+func (l *datagenLog) due() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	every := datagenCold
+	if time.Since(l.used) < datagenHot || time.Since(l.moved) < datagenHot {
+		every = datagenEvery
+	}
+	return time.Since(l.looked) >= every
+}
+
+// follow takes in what is new. It opens what is needed and lets go of what is not.
+func (l *datagenLog) follow(ctx context.Context) {
+	l.mu.Lock()
+	l.looked = time.Now()
+	l.mu.Unlock()
+	moved, err := l.changed(ctx)
+	if err == nil && moved {
+		err = l.refresh(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		l.fault(err)
+	}
+	l.rest()
+	l.endIdleWriter()
+}
+
+// changed tells whether the log is in another state than at the last look.
+func (l *datagenLog) changed(ctx context.Context) (bool, error) {
+	log, err := l.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	v, err := log.Table().View(ctx)
+	if err != nil {
+		return false, err
+	}
+	mark := fmt.Sprint(v.Base().Version())
+	for _, src := range v.Sources() {
+		mark += fmt.Sprint(" ", src.Place)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if mark == l.mark {
+		return false, nil
+	}
+	first := l.mark == ""
+	if l.mark = mark; !first {
+		l.moved = time.Now()
+	}
+	return true, nil
+}
+
+// open opens the log, once.
+func (l *datagenLog) open(ctx context.Context) (*datagen.Log, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.log == nil {
+		log, err := datagen.Open(ctx, l.owner.server.objects(l.base), l.pipeline, l.experiment, datagen.Options{})
+		if err != nil {
+			return nil, err
+		}
+		l.log = log
+	}
+	return l.log, nil
+}
+
+// objects is the store of what lies in a directory under the root.
+func (s *Server) objects(base string) objstore.Store { return objstore.Prefix(s.files, base) }
+
+// openFiles makes the root a store. No key leads out of it.
+func (s *Server) openFiles() (err error) {
+	s.files, err = objstore.OpenLocal(s.base, objstore.LocalOptions{FS: belowRoot{fsx.InRoot(s.root), filepath.Dir(s.base)}})
+	return err
+}
+
+// belowRoot is the file system under the root. That the root itself is durable in its
+// parent is not the server's to see to.
+type belowRoot struct {
+	fsx.FS
+	parent string
+}
+
+// SyncDir implements fsx.FS.
+func (b belowRoot) SyncDir(name string) error {
+	if name == b.parent {
+		return nil
+	}
+	return b.FS.SyncDir(name)
+}
+
+// refresh brings the index up to date and tells who watches.
+func (l *datagenLog) refresh(ctx context.Context) error {
+	x, err := l.loaded(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := x.Update(ctx); err != nil {
+		return err
+	}
+	item := l.itemOf(x)
+	l.mu.Lock()
+	news := item.Seq != l.item.Seq || !l.item.Ready
+	l.item, l.err = item, nil
+	l.mu.Unlock()
+	if news {
+		l.owner.server.live.change("experiment", l.id, func() (any, bool) { return item, true })
+	}
+	return nil
+}
+
+// fault remembers why a log cannot be read, and tells it once.
+func (l *datagenLog) fault(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil || l.err.Error() != err.Error() {
+		l.owner.server.log.Warn("datagen log not read", "log", l.path, "err", err)
+	}
+	l.err, l.mark = err, ""
+	if errors.Is(err, datagen.ErrNoLog) {
+		l.log = nil // it may come back as another one
+	}
+}
+
+// loaded is the index, read from what was stored if need be.
+func (l *datagenLog) loaded(ctx context.Context) (*datagen.Index, error) {
+	log, err := l.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.index != nil {
+		return l.index, nil
+	}
+	b, err := os.ReadFile(l.storedPath())
+	if err == nil {
+		l.index, err = log.LoadIndex(b)
+	}
+	if err != nil {
+		l.index = log.NewIndex()
+		l.index.StartAt(uint64(time.Now().UnixMilli()))
+	}
+	l.saved = l.index.Version()
+	return l.index, nil
+}
+
+func (l *datagenLog) storedPath() string {
+	return filepath.Join(l.owner.server.cache, "datagen-"+l.id)
+}
+
+// save stores the index. The caller holds the lock.
+func (l *datagenLog) save() error {
+	if l.index.Version() == l.saved {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := l.index.Save(&b); err != nil {
+		return err
+	}
+	temp := l.storedPath() + ".new"
+	if err := os.WriteFile(temp, b.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("store index: %w", err)
+	}
+	if err := os.Rename(temp, l.storedPath()); err != nil {
+		return fmt.Errorf("store index: %w", err)
+	}
+	l.saved = l.index.Version()
+	return nil
+}
+
+// rest stores an index that has come to rest, and lets go of one that nobody uses.
+func (l *datagenLog) rest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.index == nil || l.loading != nil || time.Since(l.moved) < 10*time.Second {
+		return
+	}
+	if err := l.save(); err != nil {
+		l.owner.server.log.Warn("index not stored", "log", l.path, "err", err)
+		return
+	}
+	if time.Since(l.used) > indexIdle && l.index.Len() > 1000 {
+		l.index = nil
+	}
+}
+
+// ready is the index for a request, up to date. While it is being made the answer
+// is 503, after some patience.
+func (l *datagenLog) ready(ctx context.Context) (*datagen.Index, error) {
+	l.mu.Lock()
+	l.used = time.Now()
+	done := l.loading
+	if done == nil {
+		done = make(chan struct{})
+		l.loading = done
+		l.owner.work.Go(func() { l.prepare(done) })
+	}
+	l.mu.Unlock()
+	wait := time.NewTimer(indexWait)
+	defer wait.Stop()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-wait.C:
+		return nil, problem(http.StatusServiceUnavailable, "the list of items is being made: ask again")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.index, nil
+}
+
+// prepare brings the index up to date for those who wait.
+func (l *datagenLog) prepare(done chan struct{}) {
+	err := l.refresh(l.owner.server.stopped)
+	if err != nil {
+		l.fault(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loading = nil
+	close(done)
+}
+
+// experiment finds a log or answers 404.
+func (s *Server) experiment(id string) (*datagenLog, error) {
+	s.datagens.mu.RLock()
+	l := s.datagens.byID[id]
+	s.datagens.mu.RUnlock()
+	if l == nil {
+		return nil, problem(http.StatusNotFound, fmt.Sprintf("there is no experiment %.100q", id))
+	}
+	return l, nil
+}
+
+// view is the present state of an experiment.
+func (s *Server) view(ctx context.Context, id string) (*datagenLog, *datagen.View, error) {
+	l, err := s.experiment(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	log, err := l.open(ctx)
+	if err != nil {
+		return nil, nil, s.answer(err)
+	}
+	v, err := log.View(ctx)
+	if err != nil {
+		return nil, nil, s.answer(err)
+	}
+	return l, v, nil
+}
+
+// scope is what a token must be allowed to write.
+func (l *datagenLog) scope() string { return path.Join("datagen", l.pipeline, l.experiment) }
