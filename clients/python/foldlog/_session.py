@@ -150,6 +150,8 @@ class ProcessSession:
     def _check(self):
         if self._process is None:
             raise self.ended("the %s is closed" % self.noun, "open it again")
+        if self._process.stdin.closed:
+            raise self.ended("the foldlog process has ended, status %s" % self._process.returncode)
         if self._pid != os.getpid():
             raise self.ended("the %s was opened by another process" % self.noun, "open it in the process that uses it")
 

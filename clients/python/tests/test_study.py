@@ -226,6 +226,20 @@ class Processes(Case):
         self.assertEqual([t.number for t in trials], list(range(24)))
         self.assertEqual({t.state for t in trials}, {"complete"})
 
+    def test_a_session_that_was_killed_in_an_objective_is_noticed(self):
+        study = self.study()
+
+        def objective(trial):
+            os.kill(study._session._process.pid, signal.SIGKILL)
+            trial.report(1, 0)
+
+        for _ in range(2):
+            with self.assertRaises(foldlog.SessionEnded):
+                study.optimize(objective, n_trials=1)
+            with self.assertRaises(foldlog.SessionEnded):
+                study.set_user_attr("a", 1)
+        study.close()
+
     def test_a_killed_program_fails_its_trial(self):
         worker = self.worker("hang")
         number, x, _ = worker.stdout.readline().split()
