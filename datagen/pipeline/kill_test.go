@@ -127,7 +127,11 @@ func TestKilledAtEveryWriteEndsAsIfNothingHadHappened(t *testing.T) {
 		t.Fatalf("report %+v", report)
 	}
 	want, writes := whole.outcome(), whole.writes
-	for dieAt := 1; dieAt <= writes; dieAt++ {
+	stride := 1
+	if testing.Short() {
+		stride = 1 + writes/10
+	}
+	for dieAt := 1; dieAt <= writes; dieAt += stride {
 		l := newMemLog()
 		l.revive(dieAt)
 		var c counter
@@ -158,7 +162,11 @@ func TestDyingAgainAndAgain(t *testing.T) {
 	if _, err := runAll(t, whole, new(counter), 1); err != nil {
 		t.Fatal(err)
 	}
-	for every := 2; every < 12; every++ {
+	most := 12
+	if testing.Short() {
+		most = 3
+	}
+	for every := 2; every < most; every++ {
 		l := newMemLog()
 		lives := 0
 		for ; ; lives++ {
@@ -203,7 +211,11 @@ func TestDrainedAnywhereAndResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for stopAt := 1; stopAt <= events; stopAt += 1 + events/60 {
+	points := 60
+	if testing.Short() {
+		points = 5
+	}
+	for stopAt := 1; stopAt <= events; stopAt += 1 + events/points {
 		t.Run(fmt.Sprint(stopAt), func(t *testing.T) {
 			l := newMemLog()
 			var c counter

@@ -180,6 +180,9 @@ func TestKilledAfterEveryDurableStep(t *testing.T) {
 	deaths := 0
 	for ; ; deaths++ {
 		die := []string{"done", "done", "started"}[deaths%3]
+		if testing.Short() && deaths == 4 {
+			die = ""
+		}
 		err := w.process(t.Context(), root, keys, die)
 		if err == nil {
 			break
@@ -195,7 +198,7 @@ func TestKilledAfterEveryDurableStep(t *testing.T) {
 	if diff := cmp.Diff(wanted(t, strings.Fields(keys)), logOutcome(t, store)); diff != "" {
 		t.Errorf("outcome (-uninterrupted +killed):\n%s", diff)
 	}
-	if len(w.again) > 0 || deaths < 10 {
+	if len(w.again) > 0 || deaths < 4 {
 		t.Errorf("%d deaths; ran though they were durable: %v", deaths, w.again)
 	}
 }
@@ -206,7 +209,7 @@ func TestACrashAtManyChangesOfTheStore(t *testing.T) {
 	want := wanted(t, keys)
 	points := 12
 	if testing.Short() {
-		points = 5
+		points = 3
 	}
 	counting := objstore.NewFault(objstore.NewMemory(), func(objstore.Call) objstore.Fate { return objstore.Fate{} })
 	if err := onStore(t.Context(), counting, longLease, keys, new(counter), nil); err != nil {
@@ -242,7 +245,11 @@ func TestACrashAtManyChangesOfTheStore(t *testing.T) {
 // a real S3 server; one of them is killed.
 func TestProcessesShareAnExperiment(t *testing.T) {
 	var keys []string
-	for i := range 8 {
+	n := 8
+	if testing.Short() {
+		n = 3
+	}
+	for i := range n {
 		keys = append(keys, fmt.Sprint("k", i))
 	}
 	want := wanted(t, keys)
