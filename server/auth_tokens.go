@@ -171,13 +171,6 @@ func (t *Tokens) find(secret string, now time.Time) (Token, bool) {
 	return t.list[at], true
 }
 
-// empty tells whether there are no tokens.
-func (t *Tokens) empty() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.list) == 0
-}
-
 // Add makes a token and returns its secret, which is told once. Errors: ErrScope,
 // or what the file system said.
 func (t *Tokens) Add(name string, scopes []string, now time.Time) (Token, string, error) {

@@ -160,6 +160,7 @@ func BenchmarkCalls(b *testing.B) {
 		{"million-points", seriesPath, `{"runs":["large"],"names":["metric/0"],"points":2000}`},
 		{"million-points-zoomed", seriesPath, `{"runs":["large"],"names":["metric/0"],"points":2000,"from":1234,"to":56789}`},
 		{"hundred-runs", seriesPath, `{"runs":[` + strings.Join(slugs, ",") + `],"names":["metric/0"],"points":500}`},
+		{"hundred-runs-at-rest", seriesPath, `{"runs":[` + strings.Join(slugs, ",") + `],"names":["metric/0"],"points":500}`},
 		{"study", study, ""},
 		{"trials", study + "/trials?sort=value&where=param:p0%3C0.5", ""},
 		{"trial-columns", study + "/columns", ""},
@@ -169,6 +170,11 @@ func BenchmarkCalls(b *testing.B) {
 			var times []time.Duration
 			size := 0
 			for b.Loop() {
+				if strings.HasSuffix(c.name, "-at-rest") {
+					if err := s.store.Flush(); err != nil {
+						b.Fatal(err)
+					}
+				}
 				start := time.Now()
 				size = benchCall(b, base+c.path, c.body)
 				times = append(times, time.Since(start))

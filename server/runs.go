@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -278,23 +277,4 @@ func annotationOf(m *metrics.Mark, segments int) Annotation {
 	return Annotation{TSMS: m.TSMS, Step: Integer(m.Step), Segment: segments + m.Segment, Class: className(m.Class), Text: m.Text,
 		Metadata: objectOf(m.Metadata), From: m.From, To: m.To, Checkpoint: m.Checkpoint, Seconds: Number(m.Seconds),
 		Changed: changed, Signal: m.Signal, Error: m.Error}
-}
-
-// metaAt finds a value in metadata by its path: a key, or keys of objects inside
-// joined with slashes.
-func metaAt(m metrics.Metadata, path string) (string, bool) {
-	if raw, ok := m.Get(path); ok {
-		return raw, true
-	}
-	for i := strings.IndexByte(path, '/'); i >= 0; {
-		if raw, ok := m.Get(path[:i]); ok && strings.HasPrefix(raw, "{") {
-			return metaAt(metrics.Metadata(raw), path[i+1:])
-		}
-		next := strings.IndexByte(path[i+1:], '/')
-		if next < 0 {
-			break
-		}
-		i += 1 + next
-	}
-	return "", false
 }

@@ -181,7 +181,7 @@ func (s *Server) keyOf(key string) func(*projection.Run) sortKey {
 		return s.metricKey(name)
 	}
 	return func(r *projection.Run) sortKey {
-		raw, ok := metaAt(r.Metadata, key)
+		raw, ok := r.Value(key)
 		if !ok || raw == "null" {
 			return sortKey{kind: 2}
 		}
@@ -349,7 +349,7 @@ func (s *Server) columns(run *projection.Run, in *listInput) RunItem {
 	if len(in.Meta) > 0 {
 		found := map[string]json.RawMessage{}
 		for _, path := range in.Meta {
-			if raw, ok := metaAt(run.Metadata, path); ok {
+			if raw, ok := run.Value(path); ok {
 				found[path] = json.RawMessage(raw)
 			}
 		}

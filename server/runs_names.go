@@ -107,7 +107,9 @@ func (s *Server) metricNames(runs []*projection.Run) map[string]int {
 func metadataKeys(runs []*projection.Run) map[string]int {
 	keys := map[string]int{}
 	for _, r := range runs {
-		flatten(r.Metadata, "", 0, func(path, _ string) { keys[path]++ })
+		for _, v := range r.Values() {
+			keys[v.Path]++
+		}
 	}
 	return keys
 }
@@ -120,18 +122,6 @@ func (s *Server) allTags(runs []*projection.Run) map[string]int {
 		}
 	}
 	return tags
-}
-
-// flatten visits every value in metadata that is no object, by its path.
-func flatten(m metrics.Metadata, prefix string, depth int, visit func(path, raw string)) {
-	const deepest = 8
-	for key, raw := range m.All() {
-		if strings.HasPrefix(raw, "{") && depth < deepest {
-			flatten(metrics.Metadata(raw), prefix+key+"/", depth+1, visit)
-			continue
-		}
-		visit(prefix+key, raw)
-	}
 }
 
 type diffInput struct {
@@ -179,11 +169,11 @@ func (s *Server) diff(_ context.Context, in *diffInput) (*struct{ Body DiffAnswe
 		for _, source := range sources {
 			add("sources/"+source.Path, source.SHA256)
 		}
-		flatten(meta, "", 0, func(path, raw string) {
-			if path != "sources" || len(sources) == 0 {
-				add(path, serde.Text([]byte(raw)))
+		for _, v := range projection.Flatten(meta) {
+			if v.Path != "sources" || len(sources) == 0 {
+				add(v.Path, serde.Text([]byte(v.Raw)))
 			}
-		})
+		}
 	}
 	for path, values := range rows {
 		row := DiffRow{Path: path, Same: len(values) == len(answer.Runs), Has: make([]bool, len(answer.Runs)), Values: make([]string, len(answer.Runs))}

@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -189,15 +190,24 @@ func (s *Server) task(run func(context.Context)) {
 	s.tasks.Go(func() { run(s.stopped) })
 }
 
+// mostRead is after how many readings of streams memory is given back.
+const mostRead = 1000
+
 // maintain keeps the projection in order.
 func (s *Server) maintain(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
+	freed := int64(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		// Reading a large root takes memory that serving it does not.
+		if read := s.stats.indexed.Load(); read > freed+mostRead && s.index.pending() == 0 {
+			freed = read
+			debug.FreeOSMemory()
 		}
 		if err := s.store.Maintain(); err != nil {
 			s.log.Warn("projection not written", "err", err)

@@ -3,6 +3,8 @@ package projection
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"sync/atomic"
 
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/metrics"
@@ -99,6 +101,53 @@ type Run struct {
 	Digest
 	// Streams are the run's, in the order of their first events.
 	Streams []*Digest
+
+	values atomic.Pointer[[]MetaValue]
+}
+
+// MetaValue is one value in metadata that is no object.
+type MetaValue struct {
+	// Path is its key; keys of objects inside are joined with slashes.
+	Path string
+	// Raw is the value as it is written.
+	Raw string
+}
+
+// Values are those of the run's metadata, in its order. They are taken apart once.
+func (r *Run) Values() []MetaValue {
+	if known := r.values.Load(); known != nil {
+		return *known
+	}
+	list := Flatten(r.Metadata)
+	r.values.Store(&list)
+	return list
+}
+
+// Value finds a value by its path.
+func (r *Run) Value(path string) (raw string, ok bool) {
+	for _, v := range r.Values() {
+		if v.Path == path {
+			return v.Raw, true
+		}
+	}
+	return "", false
+}
+
+// deepest is how far objects inside of objects are taken apart.
+const deepest = 8
+
+// Flatten takes metadata apart.
+func Flatten(m metrics.Metadata) []MetaValue { return flatten(nil, m, "", 0) }
+
+func flatten(list []MetaValue, m metrics.Metadata, prefix string, depth int) []MetaValue {
+	for key, raw := range m.All() {
+		if strings.HasPrefix(raw, "{") && depth < deepest {
+			list = flatten(list, metrics.Metadata(raw), prefix+key+"/", depth+1)
+			continue
+		}
+		list = append(list, MetaValue{prefix + key, raw})
+	}
+	return list
 }
 
 // mergeRun makes a run of streams, of which there is at least one.

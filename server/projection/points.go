@@ -104,6 +104,3 @@ func (g *growing) add(p *Point) {
 	g.steps, g.times = append(g.steps, p.Step), append(g.times, p.Time)
 	g.values, g.series = append(g.values, p.Value), append(g.series, p.Series)
 }
-
-// pointBytes is about what a point in memory takes.
-const pointBytes = 8 + 8 + 8 + 4 + 2

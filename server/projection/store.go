@@ -110,9 +110,13 @@ func (s *Store) ready(dir string) error {
 	return err
 }
 
+// Flush stores what has not been stored, and lets go of every stream until it is
+// needed again.
+func (s *Store) Flush() error { return s.flush(0) }
+
 // Close stores what has not been stored.
 func (s *Store) Close() error {
-	err := s.flush(0)
+	err := s.Flush()
 	return errors.Join(err, s.catalog.close())
 }
 
