@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/foldlog/foldlog/internal/chart"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/metrics"
 )
@@ -77,7 +78,7 @@ type plotter struct {
 	paths []string
 	want  func(string) bool
 	where map[string]string
-	image func(w io.Writer, charts []*chart, width, height int) error
+	image func(w io.Writer, charts []*chart.Chart, l chart.Layout) error
 }
 
 func (a *app) newPlotter(flags plotFlags, args []string) (*plotter, error) {
@@ -98,9 +99,9 @@ func (a *app) newPlotter(flags plotFlags, args []string) (*plotter, error) {
 	}
 	switch strings.ToLower(filepath.Ext(flags.out)) {
 	case ".png":
-		p.image = writePNG
+		p.image = chart.PNG
 	case ".svg":
-		p.image = writeSVG
+		p.image = chart.SVG
 	default:
 		if flags.out != "" {
 			return nil, cli.Usagef("--out %q: its name must end in .png or .svg", flags.out)
@@ -127,8 +128,8 @@ func (p *plotter) once(ctx context.Context) error {
 		p.Notef("%s not drawn; --metric names them, foldlog metrics show lists them", plural(int64(left), "more metric"))
 	}
 	if p.image != nil {
-		width, height := orElse(p.flags.width, 960), orElse(p.flags.height, 400)
-		return p.outTo(p.flags.out, func(w io.Writer) error { return p.image(w, charts, width, height) })
+		layout := chart.Layout{Width: orElse(p.flags.width, 960), Height: orElse(p.flags.height, 400)}
+		return p.outTo(p.flags.out, func(w io.Writer) error { return p.image(w, charts, layout) })
 	}
 	return cli.Buffered(p.Out(), func(w io.Writer) error {
 		_, err := w.Write(p.frame(charts))
@@ -151,14 +152,14 @@ func orElse(n, other int) int {
 }
 
 // frame is the charts as text.
-func (p *plotter) frame(charts []*chart) []byte {
+func (p *plotter) frame(charts []*chart.Chart) []byte {
 	width, height := p.size(len(charts))
 	var b bytes.Buffer
 	for i, c := range charts {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(c.terminal(width, height, p.Color()))
+		b.WriteString(c.Terminal(width, height, p.Color()))
 	}
 	return b.Bytes()
 }
@@ -169,15 +170,15 @@ func (p *plotter) size(charts int) (width, height int) {
 	if f, ok := p.Stdout.(interface{ Fd() uintptr }); ok && p.IsTerminal(p.Stdout) {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
 			width = w
-			height = min(height, h/charts-chartExtra-1)
+			height = min(height, h/charts-chart.Extra-1)
 		}
 	}
 	return max(orElse(p.flags.width, width), 20), max(orElse(p.flags.height, height), 3)
 }
 
 // charts makes a chart per metric, and says how many metrics were left out.
-func (p *plotter) charts(runs []*foldedRun) (charts []*chart, left int) {
-	byName := map[string]*chart{}
+func (p *plotter) charts(runs []*foldedRun) (charts []*chart.Chart, left int) {
+	byName := map[string]*chart.Chart{}
 	for _, run := range runs {
 		for _, curve := range run.fold.Curves() {
 			if !p.want(curve.Name) {
@@ -186,22 +187,22 @@ func (p *plotter) charts(runs []*foldedRun) (charts []*chart, left int) {
 			c := byName[curve.Name]
 			if c == nil {
 				if len(p.flags.names) == 0 && len(charts) == plottedMetrics {
-					byName[curve.Name] = &chart{}
+					byName[curve.Name] = &chart.Chart{}
 					left++
 					continue
 				}
-				c = &chart{title: curve.Name, log: p.flags.log, time: p.flags.x == "time"}
+				c = newMetricChart(curve.Name, p.flags.log, p.flags.x == "time")
 				byName[curve.Name] = c
 				charts = append(charts, c)
 			}
-			if c.title != "" {
+			if c.Title != "" {
 				p.addCurve(c, run, curve, len(runs) > 1)
 			}
 		}
 	}
 	kept := charts[:0]
 	for _, c := range charts {
-		if c.scale() {
+		if c.Scale() {
 			kept = append(kept, c)
 		}
 	}
@@ -209,7 +210,7 @@ func (p *plotter) charts(runs []*foldedRun) (charts []*chart, left int) {
 }
 
 // addCurve adds the lines of a run's curve, and its marks.
-func (p *plotter) addCurve(c *chart, run *foldedRun, curve *metrics.Curve, named bool) {
+func (p *plotter) addCurve(c *chart.Chart, run *foldedRun, curve *metrics.Curve, named bool) {
 	added := false
 	for _, group := range p.groups(curve) {
 		r := curve.Read(metrics.Query{Where: p.where, Series: group.series, Points: p.flags.points})
@@ -220,11 +221,11 @@ func (p *plotter) addCurve(c *chart, run *foldedRun, curve *metrics.Curve, named
 		if named {
 			label = strings.TrimSpace(run.name() + " " + label)
 		}
-		c.add(label, r, run.fold.FirstTSMS)
+		addReading(c, label, r, run.fold.FirstTSMS)
 		added = true
 	}
 	if added {
-		c.mark(run)
+		addMarks(c, run)
 	}
 }
 

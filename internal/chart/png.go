@@ -1,4 +1,4 @@
-package main
+package chart
 
 import (
 	"fmt"
@@ -24,16 +24,17 @@ type pngCanvas struct {
 	faces  map[float64]font.Face
 }
 
-// writePNG draws charts as PNG.
-func writePNG(w io.Writer, charts []*chart, width, height int) error {
+// PNG draws charts as PNG. The error is one of w.
+func PNG(w io.Writer, charts []*Chart, l Layout) error {
 	typeface, err := opentype.Parse(goregular.TTF)
 	if err != nil {
 		return fmt.Errorf("read font: %w", err)
 	}
-	img := image.NewRGBA(image.Rect(0, 0, width, height*len(charts)))
+	width, height := l.size(len(charts))
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	draw.Draw(img, img.Bounds(), image.White, image.Point{}, draw.Src)
 	c := &pngCanvas{img, vector.NewRasterizer(0, 0), typeface, map[float64]font.Face{}}
-	drawCharts(c, charts, width, height)
+	l.draw(c, charts)
 	return png.Encode(w, img)
 }
 
@@ -92,6 +93,29 @@ func (c *pngCanvas) disc(p pixel, half float64, at func(x, y float64) (float32, 
 		}
 	}
 	c.raster.ClosePath()
+}
+
+func (c *pngCanvas) dots(points []pixel, diameter float64, ink color.RGBA) {
+	for i := range points {
+		c.polyline(points[i:i+1], diameter, ink)
+	}
+}
+
+func (c *pngCanvas) box(from, to pixel, ink color.RGBA) {
+	box := boxOf([]pixel{from, to}, 0).Intersect(c.img.Bounds())
+	if box.Empty() {
+		return
+	}
+	c.raster.Reset(box.Dx(), box.Dy())
+	at := func(x, y float64) (float32, float32) {
+		return float32(x - float64(box.Min.X)), float32(y - float64(box.Min.Y))
+	}
+	c.raster.MoveTo(at(from.x, from.y))
+	c.raster.LineTo(at(to.x, from.y))
+	c.raster.LineTo(at(to.x, to.y))
+	c.raster.LineTo(at(from.x, to.y))
+	c.raster.ClosePath()
+	c.raster.Draw(c.img, box, image.NewUniform(ink), image.Point{})
 }
 
 func (c *pngCanvas) text(x, y float64, a anchor, size float64, ink color.RGBA, s string) {

@@ -1,4 +1,4 @@
-package main
+package chart
 
 import (
 	"bufio"
@@ -11,13 +11,13 @@ import (
 // svgCanvas writes a picture as it is drawn. The writer keeps its first error.
 type svgCanvas struct{ w *bufio.Writer }
 
-// writeSVG draws charts as SVG 1.1.
-func writeSVG(w io.Writer, charts []*chart, width, height int) error {
+// SVG draws charts as SVG 1.1. The error is one of w.
+func SVG(w io.Writer, charts []*Chart, l Layout) error {
 	out := bufio.NewWriter(w)
-	all := height * len(charts)
+	width, all := l.size(len(charts))
 	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif">`+"\n", width, all, width, all)
 	fmt.Fprintf(out, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, all)
-	drawCharts(svgCanvas{out}, charts, width, height)
+	l.draw(svgCanvas{out}, charts)
 	fmt.Fprintln(out, "</svg>")
 	return out.Flush()
 }
@@ -34,6 +34,19 @@ func (s svgCanvas) polyline(points []pixel, width float64, c color.RGBA) {
 		fmt.Fprintf(s.w, "%.2f,%.2f", p.x, p.y)
 	}
 	s.w.WriteString("\"/>\n")
+}
+
+// dots are strokes of no length with round ends, all in one path.
+func (s svgCanvas) dots(points []pixel, diameter float64, c color.RGBA) {
+	fmt.Fprintf(s.w, `<path fill="none" stroke="%s" stroke-width="%g" stroke-linecap="round" d="`, hex(c), diameter)
+	for _, p := range points {
+		fmt.Fprintf(s.w, "M%.1f,%.1fh0", p.x, p.y)
+	}
+	s.w.WriteString("\"/>\n")
+}
+
+func (s svgCanvas) box(from, to pixel, c color.RGBA) {
+	fmt.Fprintf(s.w, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s"/>`+"\n", from.x, from.y, to.x-from.x, to.y-from.y, hex(c))
 }
 
 func (s svgCanvas) text(x, y float64, a anchor, size float64, c color.RGBA, text string) {

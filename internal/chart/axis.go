@@ -1,0 +1,170 @@
+package chart
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/foldlog/foldlog/internal/cli"
+)
+
+// axisRange is the range of an axis.
+type axisRange struct {
+	lo, hi float64
+	log    bool
+	whole  bool // ticks are integers
+	some   bool
+	fixed  bool // no value widens it
+	down   bool // from the top
+}
+
+func (a *Axis) begin() axisRange {
+	s := axisRange{log: a.Log, whole: a.Whole}
+	switch {
+	case a.Fix != nil:
+		s.lo, s.hi, s.some, s.fixed = a.Fix[0], a.Fix[1], true, true
+	case a.Categories != nil:
+		s.lo, s.hi, s.some, s.fixed = -0.5, float64(len(a.Categories))-0.5, true, true
+	}
+	return s
+}
+
+// cover widens the range to a value. It is false if the axis cannot show it.
+func (s *axisRange) cover(v float64) bool {
+	switch {
+	case s.log && v <= 0:
+		return false
+	case s.fixed || !finite(v):
+	case !s.some:
+		s.lo, s.hi, s.some = v, v, true
+	default:
+		s.lo, s.hi = min(s.lo, v), max(s.hi, v)
+	}
+	return true
+}
+
+func (s *axisRange) shows(v float64) bool { return finite(v) && (!s.log || v > 0) }
+
+// widen gives a range of one value some room.
+func (s *axisRange) widen() {
+	switch {
+	case !s.some && s.log:
+		s.lo, s.hi = 0.1, 1
+	case !s.some:
+		s.lo, s.hi = 0, 1
+	case s.lo < s.hi:
+	case s.log:
+		s.lo, s.hi = max(s.lo/2, math.SmallestNonzeroFloat64), min(s.hi*2, math.MaxFloat64)
+	case s.lo == 0, s.whole:
+		s.lo, s.hi = s.lo-1, s.hi+1
+	default:
+		room := math.Abs(s.lo) / 10
+		s.lo, s.hi = max(s.lo-room, -math.MaxFloat64), min(s.hi+room, math.MaxFloat64)
+	}
+}
+
+// share is where a value lies between 0 and 1. Halves keep a range as wide as
+// all numbers finite.
+func (s *axisRange) share(v float64) float64 {
+	if s.log {
+		lo, hi := math.Log10(s.lo), math.Log10(s.hi)
+		return (math.Log10(v) - lo) / (hi - lo)
+	}
+	u := (v/2 - s.lo/2) / (s.hi/2 - s.lo/2)
+	if s.down {
+		return 1 - u
+	}
+	return u
+}
+
+// ticks are about n round numbers in the range.
+func (s *axisRange) ticks(n int) []float64 {
+	if s.log {
+		if t := s.logTicks(n); len(t) >= 2 {
+			return t
+		}
+		return []float64{s.lo, s.hi}
+	}
+	half := s.hi/2 - s.lo/2
+	step := 2 * roundStep(half/float64(max(n, 1)))
+	if s.whole {
+		step = max(step, 1)
+	}
+	if !finite(step) || step <= 0 {
+		return []float64{s.lo, s.hi}
+	}
+	var ticks []float64
+	for i := math.Ceil(s.lo / step); len(ticks) <= 2*n+2; i++ {
+		v := i * step
+		if !(v <= s.hi) {
+			break
+		}
+		ticks = append(ticks, v)
+	}
+	if len(ticks) < 2 {
+		return []float64{s.lo, s.hi}
+	}
+	return ticks
+}
+
+// logTicks are powers of ten, or of a power of ten if they are too many.
+func (s *axisRange) logTicks(n int) (ticks []float64) {
+	first, last := math.Ceil(math.Log10(s.lo)), math.Floor(math.Log10(s.hi))
+	step := max(1, math.Ceil((last-first)/float64(max(n, 1))))
+	for e := first; e <= last; e += step {
+		ticks = append(ticks, math.Pow(10, e))
+	}
+	return ticks
+}
+
+// roundStep is the next of 1, 2 and 5 times a power of ten.
+func roundStep(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, f := range []float64{1, 2, 5, 10} {
+		if v <= f*power {
+			return f * power
+		}
+	}
+	return 10 * power
+}
+
+// tick is a place on an axis with its text.
+type tick struct {
+	at   float64
+	text string
+}
+
+// labelled are about n ticks with their texts. Categories are all there, or every
+// second, third and so on.
+func (a *Axis) labelled(s *axisRange, n int) (ticks []tick) {
+	if a.Categories != nil {
+		step := (len(a.Categories) + n - 1) / max(n, 1)
+		for i := 0; i < len(a.Categories); i += max(step, 1) {
+			ticks = append(ticks, tick{float64(i), cli.Safe(a.Categories[i])})
+		}
+		return ticks
+	}
+	for _, v := range s.ticks(n) {
+		ticks = append(ticks, tick{v, a.text(v)})
+	}
+	return ticks
+}
+
+// text is a number at the axis.
+func (a *Axis) text(v float64) string {
+	switch {
+	case a.Time:
+		return cli.Duration(time.Duration(v * float64(time.Second)))
+	case a.Whole && math.Abs(v) < 1<<53:
+		return strconv.FormatInt(int64(v), 10)
+	}
+	return Text(v)
+}
+
+// Text is a number as axes have it.
+func Text(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'g', 5, 64)
+}
