@@ -101,9 +101,9 @@ func readingPost(path string) bool {
 const sessionPath = "/api/v1/session"
 
 // private tells which paths need a token: all of the API and the counters, except
-// opening a session, which brings one.
+// opening a session, which brings one, and closing it.
 func private(path string) bool {
-	if path == sessionPath+"/open" || path == "/api/v1/openapi.json" || path == "/api/v1/openapi.yaml" {
+	if path == sessionPath+"/open" || path == sessionPath+"/close" || path == "/api/v1/openapi.json" || path == "/api/v1/openapi.yaml" {
 		return false
 	}
 	return strings.HasPrefix(path, "/api/") || path == "/metrics"

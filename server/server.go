@@ -307,8 +307,11 @@ func (s *Server) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler {
-					panic(p)
+				var gone net.Error
+				err, failed := p.(error)
+				if p == http.ErrAbortHandler || failed && (r.Context().Err() != nil || errors.As(err, &gone)) {
+					// The client went, or was too slow, in the middle of its answer.
+					panic(http.ErrAbortHandler)
 				}
 				s.log.Error("handler panicked", "route", r.Pattern, "panic", fmt.Sprint(p))
 				refuse(w, http.StatusInternalServerError, "the server's log has the reason")
