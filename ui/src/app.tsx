@@ -12,6 +12,9 @@ import { Compare } from './views/compare'
 import { Studies } from './views/studies'
 import { Study } from './views/study'
 import { Trial } from './views/trial'
+import { Datagen } from './views/datagen'
+import { Experiment } from './views/experiment'
+import { Item } from './views/item'
 
 export function App() {
   const [locked, setLocked] = useState(false)
@@ -47,6 +50,9 @@ function View({ path }: { path: string[] }) {
   if (kind === 'studies' && a === undefined) return <Studies />
   if (kind === 'studies' && b === 'trials') return <Trial key={a + c} id={a} number={c} />
   if (kind === 'studies') return <Study key={a} id={a} />
+  if (kind === 'datagen' && a === undefined) return <Datagen />
+  if (kind === 'datagen' && b === 'items' && c !== undefined) return <Item key={a + c} id={a} item={c} />
+  if (kind === 'datagen') return <Experiment key={a} id={a} />
   return <Empty title="There is no such page"><a class="link" href={at.overview}>Go to the overview</a></Empty>
 }
 
@@ -60,7 +66,7 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
   }
 }
 
-const parts: [string, string][] = [['', 'Overview'], ['runs', 'Runs'], ['studies', 'Studies']]
+const parts: [string, string][] = [['', 'Overview'], ['runs', 'Runs'], ['studies', 'Studies'], ['datagen', 'Datagen']]
 
 function Top({ part }: { part: string }) {
   const current = part === 'compare' ? 'runs' : part

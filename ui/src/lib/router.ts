@@ -68,4 +68,6 @@ export const at = {
   study: (id: string) => '/studies/' + encodeURIComponent(id),
   trial: (id: string, n: number) => `/studies/${encodeURIComponent(id)}/trials/${n}`,
   datagen: '/datagen',
+  experiment: (id: string) => '/datagen/' + encodeURIComponent(id),
+  item: (id: string, item: string) => `/datagen/${encodeURIComponent(id)}/items/${encodeURIComponent(item)}`,
 }

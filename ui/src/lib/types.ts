@@ -78,3 +78,34 @@ export interface Importance {
 }
 export interface LiveTrials { seq: string; study: StudyItem; items: TrialItem[]; more: boolean }
 export interface Outbox { items: { number: number; epoch: string; phase: string; effects: { name: string; done: boolean }[] }[]; total: number }
+
+export interface ItemStates { pending: number; running: number; completed: number; filtered: number; failed: number }
+export interface ExperimentItem {
+  id: string; path: string; pipeline: string; experiment: string; ready: boolean; seq: string; events: number; items: number; roots: number
+  suspects: number; states: ItemStates; updated_ms: number; error: string
+}
+export interface ExperimentDetail extends ExperimentItem {
+  steps: { name: string; index: number; completed: number; items: number }[]
+  failures: { step: string; type: string; events: number; items: number; first_ms: number; last_ms: number }[]
+  writers: { shard: string; run: string; host: string; pid: number; alive: boolean; sealed: boolean; unmerged: number; rows: number }[]
+  maintenance: { version: number; fragments: number; rows: number; unindexed: number; unmerged: number; waiting: number }
+}
+export interface ItemLine {
+  item: string; root: string; parent: string; status: string; step: string; attempt: number; events: number; failures: number
+  error_type: string; tags: Obj; created_ms: number; updated_ms: number; suspect: boolean
+}
+export interface Origin { event: string; checkpoint: string; seq: Num; step: string; instance: string; attempt: number; run: string; epoch: string; at_ms: number }
+export interface DataFailure { item: string; type: string; dump: Json; traceback: string; from: Origin }
+export interface DataItem {
+  item: string; root: string; parent: string; status: string; attempt: number; run: string; epochs: string[]; last_seq: Num; creations: number
+  tags: Obj; created_ms: number; updated_ms: number
+  fields: { name: string; appended: boolean; values: { value: Json; kind: string; type: string; from: Origin }[] }[]
+  steps: { name: string; index: number; instance: string; iteration: number | null; from: Origin }[]
+  failures: DataFailure[]; faults: { seq: Num; events: string[]; epochs: string[]; what: string }[]
+}
+export interface Trajectory {
+  item: string
+  checkpoints: { checkpoint: string; events: number; from: Origin; created: boolean; failure: string; end: string; faults: string[]
+    changes: { name: string; append: boolean; old: Json; new: Json; kind: string }[] }[]
+}
+export interface ItemTree { root: string; nodes: { item: string; parent: string; depth: number; status: string; step: string; orphan: boolean }[]; more: boolean }

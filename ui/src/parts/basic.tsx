@@ -137,9 +137,12 @@ export function Choice<T extends string>({ options, value, set, label }: { optio
 export function Menu({ label, children }: { label: ComponentChildren; children: ComponentChildren }) {
   return (
     <details class="menu" onKeyDown={e => { if (e.key === 'Escape') { e.currentTarget.open = false; (e.currentTarget.firstElementChild as HTMLElement).focus() } }}
-      onBlurCapture={e => { if (!e.currentTarget.contains(e.relatedTarget as Node | null) && e.relatedTarget) e.currentTarget.open = false }}>
+      onFocusOut={e => {
+        const menu = e.currentTarget, to = e.relatedTarget as Node | null
+        if (to && !menu.contains(to)) setTimeout(() => { menu.open = false })
+      }}>
       <summary>{label}</summary>
-      <div class="menu-body">{children}</div>
+      <div class="menu-body" tabIndex={-1}>{children}</div>
     </details>
   )
 }

@@ -69,6 +69,42 @@ export function useRows<T>(key: string, load: (offset: number, limit: number, si
   return { total: st.total, error: st.error, want, reload, row: i => st.pages.get(Math.floor(i / pageSize))?.items[i % pageSize] }
 }
 
+/** Rows that can only be read on from one page to the next, up to as far as somebody scrolls. */
+export function useCursorRows<T>(key: string, load: (cursor: string, limit: number, signal: AbortSignal) => Promise<{ items: T[]; total: number; next: string }>): Rows<T> & { matches: number | null } {
+  const [, tick] = useState(0)
+  const s = useRef({ key: '', items: [] as T[], next: '' as string | null, matches: null as number | null, busy: false, error: null as Error | null, until: 0, abort: new AbortController() })
+  const st = s.current
+  const begin = () => Object.assign(st, { next: '', busy: false, error: null, abort: new AbortController() })
+  if (st.key !== key) {
+    st.abort.abort()
+    Object.assign(st, { key, items: [], matches: null, until: 0 })
+    begin()
+  }
+  const loader = useRef(load)
+  loader.current = load
+  const more = (fresh: boolean) => {
+    if (st.busy || st.next === null) return
+    st.busy = true
+    const { abort } = st
+    const limit = fresh ? Math.min(1000, Math.max(pageSize, st.items.length)) : 200
+    loader.current(st.next, limit, abort.signal).then(page => {
+      if (abort.signal.aborted) return
+      st.items = fresh ? page.items : st.items.concat(page.items)
+      st.next = page.next || null
+      st.matches = page.total
+      st.busy = false
+      st.error = null
+      tick(n => n + 1)
+      if (st.until > st.items.length) more(false)
+    }, error => { if (!abort.signal.aborted) { st.busy = false; st.error = error; tick(n => n + 1) } })
+  }
+  useEffect(() => { more(true) }, [key])
+  useEffect(() => () => st.abort.abort(), [])
+  const reload = useCallback(() => { st.abort.abort(); begin(); more(true) }, [])
+  const total = st.matches === null ? null : Math.min(st.matches, st.items.length + (st.next === null ? 0 : 20))
+  return { total, matches: st.matches, error: st.error, reload, row: i => st.items[i], want: (_, to) => { st.until = to; if (st.matches !== null && to > st.items.length) more(false) } }
+}
+
 export interface TableProps<T> {
   label: string
   columns: Column<T>[]
@@ -169,7 +205,7 @@ function Row<T>({ i, p, row, active, template, onActive }: { i: number; p: Table
         if (row && p.href && !(e.target as Element).closest('a, button, input, label') && !getSelection()?.toString()) go(p.href(row))
       }}>
       {p.onSelect && (
-        <span role="gridcell" class="pick">{row && <input type="checkbox" tabIndex={-1} aria-label={`choose ${id}`} checked={p.selected?.has(id!)} onChange={e => p.onSelect!(id!, e.currentTarget.checked)} />}</span>
+        <span role="gridcell" class="pick">{row && <input type="checkbox" tabIndex={-1} aria-label={`choose ${id}`} checked={p.selected?.has(id!)} onChange={() => p.onSelect!(id!, !p.selected?.has(id!))} />}</span>
       )}
       {p.columns.map(c => <span key={c.key} role="gridcell" class={c.right ? 'right' : ''}>{row ? c.cell(row) : <i class="ghost" />}</span>)}
     </div>

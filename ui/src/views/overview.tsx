@@ -6,10 +6,11 @@ import { count, plural, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at } from '../lib/router'
 import { telling } from '../lib/runs'
-import type { NameItem, Overview as Body, Page, RunItem, RunSeries, StudyItem, StudyPage } from '../lib/types'
+import type { ExperimentItem, NameItem, Overview as Body, Page, RunItem, RunSeries, StudyItem, StudyPage } from '../lib/types'
 import { useLoad } from '../lib/use'
 import { Ago, Empty, Failure, Panel, RunState, Show, silentAfter, Stat, State } from '../parts/basic'
 import { StateSplit } from './study/states'
+import { isAlive, ItemSplit } from './datagen'
 
 const few = 8
 
@@ -18,12 +19,15 @@ export function Overview() {
   const studies = useLoad('studies', s => get<StudyPage>('studies', { limit: 200 }, s))
   const failed = useLoad('failed', s => get<Page<RunItem>>('runs', { status: 'failed', limit: few }, s))
   const silent = useLoad('silent', s => get<Page<RunItem>>('runs', { status: 'running', where: `updated<${Date.now() - silentAfter}`, limit: few }, s))
-  const reload = useThrottled(() => { all.reload(); studies.reload(); failed.reload(); silent.reload() }, 1000)
-  useLive('all', () => url('live'), { run: reload, 'run-gone': reload, study: reload, 'study-gone': reload, datagen: reload, reset: reload }, reload)
+  const data = useLoad('datagen', s => get<Page<ExperimentItem>>('datagen', { limit: 200 }, s))
+  const reload = useThrottled(() => { all.reload(); studies.reload(); failed.reload(); silent.reload(); data.reload() }, 1000)
+  useLive('all', () => url('live'), { run: reload, 'run-gone': reload, study: reload, 'study-gone': reload, experiment: reload, 'experiment-gone': reload, reset: reload }, reload)
   if (all.error && !all.data) return <Failure error={all.error} retry={reload} />
   const o = all.data
   const busy = studies.data?.items.filter(s => s.states.running > 0) ?? []
-  const nothing = o && o.runs.total === 0 && o.studies === 0 && (studies.data?.faulty.length ?? 0) === 0
+  const experiments = data.data?.items ?? []
+  const making = experiments.filter(e => isAlive(e, Date.now()))
+  const nothing = o && o.runs.total === 0 && o.studies === 0 && experiments.length === 0 && (studies.data?.faulty.length ?? 0) === 0
   return (
     <>
       <div class="head"><div><h1>Overview</h1></div>{o && o.waiting > 0 && <span class="note">{plural(o.waiting, 'file')} still being read</span>}</div>
@@ -34,21 +38,23 @@ export function Overview() {
         <Stat n={o ? count(o.runs.total) : '–'} label="runs in all" href={at.runs} />
         <Stat n={o ? count(o.studies) : '–'} label={o ? o.studies === 1 ? 'study' : 'studies' : 'studies'} href={at.studies} />
         <Stat n={studies.data ? count(busy.reduce((n, s) => n + s.states.running, 0)) : '–'} label="trials running" tone={busy.length ? 'live' : 'none'} href={at.studies} />
+        <Stat n={data.data ? count(data.data.total) : '–'} label={data.data?.total === 1 ? 'datagen experiment' : 'datagen experiments'} href={at.datagen} />
       </div>
+      {experiments.filter(e => e.error).map(e => <div class="banner bad" role="alert" key={e.id}><strong>{e.path} cannot be read.</strong> {e.error}</div>)}
       {studies.data?.faulty.map(f => <div class="banner bad" role="alert" key={f.journal}><strong>{f.journal} cannot be read.</strong> {f.error}</div>)}
       {nothing ? <Nothing /> : (
         <>
           <Panel title="Alive now" note={o && o.alive.length > 0 ? 'said something within ten minutes' : undefined}>
-            <Show of={all}>{o => o.alive.length + busy.length === 0
+            <Show of={all}>{o => o.alive.length + busy.length + making.length === 0
               ? <Empty title="Nothing is running">What starts under this root appears here by itself.</Empty>
-              : <Alive runs={o.alive.slice(0, 12)} studies={busy} more={o.alive.length - 12} />}</Show>
+              : <Alive runs={o.alive.slice(0, 12)} studies={busy} making={making} more={o.alive.length - 12} />}</Show>
           </Panel>
           <div class="cols">
             <Panel title="Best so far" note={studies.data ? plural(studies.data.total, 'study', 'studies') : undefined}>
               <Show of={studies}>{s => s.items.length === 0 ? <Empty title="No studies">A search over parameters begins with <code>foldlog study create</code>.</Empty> : <Best studies={s.items} />}</Show>
             </Panel>
             <Panel title="Failed" note={failed.data && failed.data.total > few ? `the newest ${few} of ${count(failed.data.total)}` : undefined}>
-              <Show of={failed}>{f => <Failed runs={f} studies={studies.data?.items ?? []} />}</Show>
+              <Show of={failed}>{f => <Failed runs={f} studies={studies.data?.items ?? []} experiments={experiments} />}</Show>
             </Panel>
           </div>
           {silent.data && silent.data.total > 0 && (
@@ -76,7 +82,7 @@ function Nothing() {
   )
 }
 
-function Alive({ runs, studies, more }: { runs: RunItem[]; studies: StudyItem[]; more: number }) {
+function Alive({ runs, studies, making, more }: { runs: RunItem[]; studies: StudyItem[]; making: ExperimentItem[]; more: number }) {
   const slugs = runs.map(r => r.slug)
   const colors = useMemo(() => colorsOf(slugs), [slugs.join('\0')])
   const names = useLoad(slugs.length ? 'names ' + slugs.join('\0') : null, s => get<Page<NameItem>>('names', { run: slugs, limit: 500 }, s))
@@ -88,8 +94,14 @@ function Alive({ runs, studies, more }: { runs: RunItem[]; studies: StudyItem[];
     <ul class="list">
       {studies.slice(0, 6).map(s => (
         <li key={s.id} class="live-row">
-          <a class="name" href={at.study(s.id)}>{s.name}</a><State state="running" /><span class="opt muted">{plural(s.states.running, 'trial')} at work</span>
+          <span class="name"><a href={at.study(s.id)}>{s.name}</a><span class="kind">study</span></span><State state="running" /><span class="opt muted">{plural(s.states.running, 'trial')} at work</span>
           <span class="opt"><StateSplit states={s.states} /></span><span class="opt right">{s.best ? <>best <b>{value(number(s.best.values[0]))}</b></> : ''}</span><span class="right muted"><Ago ms={s.last_ms} /></span>
+        </li>
+      ))}
+      {making.slice(0, 6).map(e => (
+        <li key={e.id} class="live-row">
+          <span class="name"><a href={at.experiment(e.id)}>{e.pipeline} / {e.experiment}</a><span class="kind">datagen</span></span><State state="running" /><span class="opt muted">{plural(e.states.running, 'item')} at work</span>
+          <span class="opt"><ItemSplit states={e.states} /></span><span class="opt right">completed <b>{count(e.states.completed)}</b></span><span class="right muted"><Ago ms={e.updated_ms} /></span>
         </li>
       ))}
       {runs.map(r => {
@@ -98,7 +110,7 @@ function Alive({ runs, studies, more }: { runs: RunItem[]; studies: StudyItem[];
         const ys = c ? numbers(c.values) : []
         return (
           <li key={r.slug} class="live-row">
-            <a class="name" href={at.run(r.slug)}>{r.slug}</a><RunState run={r} />
+            <span class="name"><a href={at.run(r.slug)}>{r.slug}</a><span class="kind">run</span></span><RunState run={r} />
             <span class="opt muted clip">{r.stage ? r.stage + ', ' : ''}step {count(r.last_step)}</span>
             <span class="opt">{ys.length > 1 && <Spark ys={ys} color={colors.get(r.slug)!} label={`${c!.name} of ${r.slug}`} />}</span>
             <span class="opt right clip">{c ? <>{c.name} <b>{value(ys[ys.length - 1])}</b></> : ''}</span><span class="right muted"><Ago ms={r.last_ms} /></span>
@@ -127,17 +139,21 @@ function Best({ studies }: { studies: StudyItem[] }) {
   )
 }
 
-function Failed({ runs, studies }: { runs: Page<RunItem>; studies: StudyItem[] }) {
+function Failed({ runs, studies, experiments }: { runs: Page<RunItem>; studies: StudyItem[]; experiments: ExperimentItem[] }) {
   const bad = studies.filter(s => s.states.failed > 0).slice(0, few)
-  if (runs.total + bad.length === 0) return <Empty title="Nothing has failed" />
+  const broken = experiments.filter(e => e.states.failed > 0).slice(0, few)
+  if (runs.total + bad.length + broken.length === 0) return <Empty title="Nothing has failed" />
   return (
     <>
       <ul class="list">
         {runs.items.map(r => (
-          <li key={r.slug}><a class="name" href={at.run(r.slug)}>{r.slug}</a><span class="muted"><Ago ms={r.last_ms} /></span><div class="sub bad">{r.failure || 'It did not say why.'}</div></li>
+          <li key={r.slug}><span class="name"><a href={at.run(r.slug)}>{r.slug}</a><span class="kind">run</span></span><span class="muted"><Ago ms={r.last_ms} /></span><div class="sub bad">{r.failure || 'It did not say why.'}</div></li>
         ))}
         {bad.map(s => (
-          <li key={s.id}><a class="name" href={at.study(s.id) + '?tab=trials&state=failed'}>{s.name}</a><span class="muted"><Ago ms={s.last_ms} /></span><div class="sub bad">{plural(s.states.failed, 'trial')} of {count(s.trials)} failed</div></li>
+          <li key={s.id}><span class="name"><a href={at.study(s.id) + '?tab=trials&state=failed'}>{s.name}</a><span class="kind">study</span></span><span class="muted"><Ago ms={s.last_ms} /></span><div class="sub bad">{plural(s.states.failed, 'trial')} of {count(s.trials)} failed</div></li>
+        ))}
+        {broken.map(e => (
+          <li key={e.id}><span class="name"><a href={at.experiment(e.id) + '?tab=failures'}>{e.pipeline} / {e.experiment}</a><span class="kind">datagen</span></span><span class="muted"><Ago ms={e.updated_ms} /></span><div class="sub bad">{plural(e.states.failed, 'item')} of {count(e.items)} failed</div></li>
         ))}
       </ul>
       {runs.total > few && <a class="more" href={at.runs + '?status=failed'}>All {count(runs.total)} failed runs</a>}
