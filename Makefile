@@ -23,7 +23,7 @@ SEEDS      ?= 20
 SCALE      ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build ui demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak clean
+.PHONY: help build ui browser bench-ui pictures demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,15 @@ ui/dist/index.html: $(UI_SOURCES)
 	@if [ -z "$$CI" ] && ! command -v npm >/dev/null; then \
 		echo "ui: left out, the dashboard is built by Node"; exit 0; fi; \
 	set -e; npm ci --prefix ui --no-audit --no-fund; npm run --prefix ui build; touch $@
+
+browser: build ## Test the dashboard in Debian's headless Chromium, on logs that are being written
+	node --test --test-reporter=spec ui/tests/browser.test.mjs
+
+bench-ui: build ## Measure how soon every view of a large root is there: SCALE=part of it
+	SCALE='$(SCALE)' node ui/tests/large.mjs
+
+pictures: build ## Make the pictures of the guide from the demonstration's logs
+	node ui/tests/pictures.mjs docs/guide/pictures
 
 demo: build ## Build foldlog and run its demonstration
 	./foldlog demo
