@@ -11,6 +11,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/server/projection"
 	"github.com/foldlog/foldlog/study"
 )
@@ -108,6 +109,8 @@ var statuses = []struct {
 	{datagen.ErrClosed, http.StatusServiceUnavailable},
 	{datagen.ErrName, http.StatusUnprocessableEntity},
 	{datagen.ErrEvent, http.StatusUnprocessableEntity},
+	{objstore.ErrNotFound, http.StatusNotFound},
+	{objstore.ErrKey, http.StatusUnprocessableEntity},
 	{study.ErrFenced, http.StatusConflict},
 	{study.ErrConflict, http.StatusConflict},
 	{study.ErrBadState, http.StatusConflict},

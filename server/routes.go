@@ -39,6 +39,8 @@ func (s *Server) routes() {
 	s.registerRuns(api)
 	s.registerStudies(api)
 	s.registerDatagen(api)
+	s.registerJournals(api)
+	s.registerObjects(api)
 	s.registerLive(api)
 	s.document(api)
 	s.mux.HandleFunc("GET /healthz", s.healthz)

@@ -85,6 +85,7 @@ type Server struct {
 	labels   *labels
 	studies  *studies
 	datagens *datagens
+	tails    opTails
 	files    objstore.Store // the root as a store
 	lock     fsx.File
 	handler  http.Handler
@@ -284,6 +285,7 @@ func (s *Server) close() error {
 	if s.studies != nil {
 		errs = append(errs, s.studies.close())
 	}
+	s.tails.close()
 	if s.datagens != nil {
 		errs = append(errs, s.datagens.close())
 	}

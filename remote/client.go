@@ -1,0 +1,240 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a server can answer that clients act on, for errors.Is. A thing that is not
+// there is [fs.ErrNotExist].
+var (
+	// ErrUnauthorized: the token is missing, wrong, or may not do this.
+	ErrUnauthorized = errors.New("not authorised by the server")
+	// ErrAway: the server cannot be reached, or cannot answer now.
+	ErrAway = errors.New("server is away")
+	// ErrRefused: the server does not do this.
+	ErrRefused = errors.New("refused by the server")
+	// ErrAddress: a text is no address at a server.
+	ErrAddress = errors.New("not an address at a server")
+)
+
+// StatusError is an answer that is no success.
+type StatusError struct {
+	// Status is that of HTTP.
+	Status int
+	// Detail is what the server says.
+	Detail string
+	// RetryAfter is how long the server asks to wait, 0 if it does not.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("the server answers %d: %s", e.Status, e.Detail)
+}
+
+// Is tells which of the sentinels the status is.
+func (e *StatusError) Is(target error) bool {
+	switch {
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+		return target == ErrUnauthorized
+	case e.Status == http.StatusNotFound:
+		return target == fs.ErrNotExist || target == ErrRefused
+	case e.Status >= 500 && e.Status != http.StatusInsufficientStorage, e.Status == http.StatusTooManyRequests, e.Status == http.StatusRequestTimeout:
+		return target == ErrAway
+	}
+	return target == ErrRefused
+}
+
+// Client speaks with one server. It is safe for concurrent use.
+type Client struct {
+	// Base is the root of the server, http(s)://HOST.
+	Base string
+	// Token is shown to the server, if not empty.
+	Token string
+	// HTTP sends the requests; nil is a client with a timeout until the answer begins.
+	HTTP *http.Client
+	// Patience is for how long a server that is away is tried again; zero is
+	// [DefaultPatience], negative not at all.
+	Patience time.Duration
+}
+
+const (
+	// DefaultPatience is for how long a server that is away is tried again.
+	DefaultPatience = 30 * time.Second
+	// answerTime is how long the beginning of an answer may take.
+	answerTime = 2 * time.Minute
+	// maxDetail is how much of an error is read, in bytes.
+	maxDetail = 64 << 10
+)
+
+var defaultHTTP = &http.Client{Transport: transport()}
+
+func transport() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.ResponseHeaderTimeout, t.MaxIdleConnsPerHost = answerTime, 64
+	return t
+}
+
+// Parse takes an address apart: http(s)://HOST/PATH names a path under the root of a
+// server, server:PATH one under that of the given server. Ok is false for what is
+// neither. A server is only spoken to by its own address: a prefix is not one.
+func Parse(text, server string) (base, path string, ok bool, err error) {
+	if rest, short := strings.CutPrefix(text, "server:"); short {
+		if server == "" {
+			return "", "", true, fmt.Errorf("%w: %q needs the address of a server", ErrAddress, text)
+		}
+		text = strings.TrimRight(server, "/") + "/" + strings.TrimPrefix(rest, "/")
+	}
+	if !strings.HasPrefix(text, "http://") && !strings.HasPrefix(text, "https://") {
+		return "", "", false, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", "", true, fmt.Errorf("%w: %q", ErrAddress, text)
+	}
+	return u.Scheme + "://" + u.Host, strings.Trim(u.Path, "/"), true, nil
+}
+
+// request is one call.
+type request struct {
+	method, path string
+	query        url.Values
+	header       http.Header
+	body         func() (io.Reader, int64) // anew for each try; nil for none
+}
+
+// send makes a call until it is answered, or the server is away for too long. The
+// caller closes the body. Call what may be repeated with it.
+func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
+	patience := c.Patience
+	if patience == 0 {
+		patience = DefaultPatience
+	}
+	deadline := time.Now().Add(patience)
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		resp, err := c.once(ctx, r)
+		if err == nil || !errors.Is(err, ErrAway) || ctx.Err() != nil || !time.Now().Add(pause).Before(deadline) {
+			return resp, err
+		}
+		wait := pause/2 + rand.N(pause)
+		if s := (*StatusError)(nil); errors.As(err, &s) && s.RetryAfter > 0 {
+			wait = min(s.RetryAfter, time.Until(deadline))
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil, ctx.Err()
+		case <-t.C:
+		}
+	}
+}
+
+func (c *Client) once(ctx context.Context, r *request) (*http.Response, error) {
+	at := c.Base + r.path
+	if len(r.query) > 0 {
+		at += "?" + r.query.Encode()
+	}
+	var body io.Reader
+	size := int64(0)
+	if r.body != nil {
+		body, size = r.body()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, at, body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	if req.ContentLength = size; r.body != nil && size == 0 {
+		req.Body = http.NoBody
+	}
+	for name, values := range r.header {
+		req.Header[name] = values
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	resp, err := c.http().Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAway, withoutURL(err))
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, statusError(resp)
+}
+
+func (c *Client) http() *http.Client {
+	if c.HTTP != nil {
+		return c.HTTP
+	}
+	return defaultHTTP
+}
+
+// withoutURL leaves out the address that net/http repeats.
+func withoutURL(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+func statusError(resp *http.Response) error {
+	e := &StatusError{Status: resp.StatusCode}
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
+		e.RetryAfter = min(time.Duration(s)*time.Second, time.Minute)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxDetail))
+	if err != nil {
+		return fmt.Errorf("%w: read answer: %w", ErrAway, err)
+	}
+	var p struct {
+		Title, Detail string
+		Errors        []struct{ Location, Message string }
+	}
+	if json.Unmarshal(b, &p) != nil || p.Title+p.Detail == "" {
+		p.Detail = strings.ToValidUTF8(string(bytes.TrimSpace(b[:min(len(b), 200)])), "")
+	}
+	if e.Detail = p.Detail; e.Detail == "" {
+		e.Detail = p.Title
+	}
+	for _, part := range p.Errors {
+		e.Detail += "; " + strings.TrimPrefix(part.Location+": ", ": ") + part.Message
+	}
+	return e
+}
+
+// call posts JSON and reads JSON.
+func (c *Client) call(ctx context.Context, path string, query url.Values, in, out any) error {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	resp, err := c.send(ctx, &request{method: http.MethodPost, path: path, query: query, header: http.Header{"Content-Type": {"application/json"}},
+		body: func() (io.Reader, int64) { return bytes.NewReader(b), int64(len(b)) }})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("%w: read answer: %w", ErrAway, err)
+	}
+	return nil
+}

@@ -1,0 +1,8 @@
+// Package remote lets what works on logs on disk work on logs at a Foldlog server: the
+// files of datagen logs as a store of objects, study journals as a log of operations
+// that is folded here. docs/http-api.md has the calls.
+//
+// What is acknowledged is durable at the server. A call whose answer is lost is made
+// again; where that could do something twice, the server knows a repetition, or the
+// outcome is told by what is there.
+package remote

@@ -1,0 +1,156 @@
+package remote
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/study"
+)
+
+// Journal is a study journal at a server: a [study.Storage] that folds its operations
+// here.
+type Journal struct {
+	*study.Replica
+	log *journalLog
+}
+
+var _ study.Storage = (*Journal)(nil)
+
+// OpenJournal opens a journal at the server by its path under the server's root. It is
+// [fs.ErrNotExist] if there is none. A worker of nil is drawn at random.
+func (c *Client) OpenJournal(ctx context.Context, path string, worker *uint64) (*Journal, error) {
+	log := &journalLog{c: c, path: path}
+	r, err := study.OpenReplica(ctx, log, worker)
+	if err != nil {
+		return nil, err
+	}
+	return &Journal{r, log}, nil
+}
+
+// CreateJournal makes a journal at the server and opens it; one that is there is
+// [journal.ErrExist].
+func (c *Client) CreateJournal(ctx context.Context, path string, worker *uint64) (*Journal, error) {
+	var made struct{ Created bool }
+	if err := c.call(ctx, "/api/v1/journals", nil, map[string]string{"path": path}, &made); err != nil {
+		return nil, fmt.Errorf("create journal: %w", err)
+	}
+	if !made.Created {
+		return nil, fmt.Errorf("create journal: %w", journal.ErrExist)
+	}
+	return c.OpenJournal(ctx, path, worker)
+}
+
+// Header is that of the journal on the server's disk.
+func (j *Journal) Header() journal.Header {
+	j.log.mu.Lock()
+	defer j.log.mu.Unlock()
+	return j.log.header
+}
+
+type journalLog struct {
+	c    *Client
+	path string
+
+	mu     sync.Mutex
+	header journal.Header
+}
+
+const opsPath = "/api/v1/journals/ops"
+
+// opLine is a line of the operations of a journal: the head, an operation, or the end.
+type opLine struct {
+	Format    uint64          `json:"format"`
+	Program   string          `json:"program"`
+	CreatedMS uint64          `json:"created_ms,string"`
+	CreatedBy uint64          `json:"created_by,string"`
+	Seq       uint64          `json:"seq,string"`
+	Worker    uint64          `json:"worker,string"`
+	AtMS      uint64          `json:"at_ms,string"`
+	Op        json.RawMessage `json:"op"`
+	End       *string         `json:"end"`
+}
+
+// Since implements [study.Log]. An answer that is cut goes on where it was.
+func (l *journalLog) Since(ctx context.Context, after uint64, apply func(*journal.Record) error) error {
+	for try := 1; ; try++ {
+		before := after
+		done, err := l.since(ctx, &after, apply)
+		if done || err != nil && !errors.Is(err, ErrAway) {
+			return err
+		}
+		if after != before {
+			try = 1
+		}
+		if try == 5 || ctx.Err() != nil {
+			return fmt.Errorf("read operations: %w", err)
+		}
+	}
+}
+
+func (l *journalLog) since(ctx context.Context, after *uint64, apply func(*journal.Record) error) (done bool, err error) {
+	q := url.Values{"path": {l.path}, "after": {strconv.FormatUint(*after, 10)}}
+	resp, err := l.c.send(ctx, &request{method: http.MethodGet, path: opsPath, query: q})
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	dec := json.NewDecoder(resp.Body)
+	for first := true; ; first = false {
+		var line opLine
+		if err := dec.Decode(&line); err != nil {
+			return false, fmt.Errorf("%w: read operations: %w", ErrAway, err)
+		}
+		switch {
+		case first:
+			l.mu.Lock()
+			l.header = journal.Header{Format: line.Format, Program: line.Program, CreatedAtMillis: line.CreatedMS, CreatedBy: line.CreatedBy}
+			l.mu.Unlock()
+		case line.End != nil:
+			io.Copy(io.Discard, resp.Body) // so that the connection is of use again
+			return true, nil
+		default:
+			rec := &journal.Record{Seq: line.Seq, Worker: line.Worker, AtMillis: line.AtMS, Op: line.Op}
+			if err := apply(rec); err != nil {
+				return true, err
+			}
+			*after = line.Seq
+		}
+	}
+}
+
+// Append implements [study.Log].
+func (l *journalLog) Append(ctx context.Context, after uint64, ops [][]byte) (worker, atMillis uint64, err error) {
+	raw := make([]json.RawMessage, len(ops))
+	for i, op := range ops {
+		raw[i] = op
+	}
+	in := struct {
+		ID    string            `json:"id"`
+		After uint64            `json:"after,string"`
+		Ops   []json.RawMessage `json:"ops"`
+	}{rand.Text(), after, raw}
+	var out struct {
+		Worker uint64 `json:"worker,string"`
+		AtMS   uint64 `json:"at_ms,string"`
+	}
+	err = l.c.call(ctx, opsPath, url.Values{"path": {l.path}}, in, &out)
+	var status *StatusError
+	switch {
+	case err == nil:
+		return out.Worker, out.AtMS, nil
+	case errors.As(err, &status) && status.Status == http.StatusPreconditionFailed:
+		return 0, 0, fmt.Errorf("%w: %w", study.ErrConflict, err)
+	case errors.As(err, &status) && !errors.Is(err, ErrAway):
+		return 0, 0, fmt.Errorf("publish operations: %w", err)
+	}
+	return 0, 0, &journal.UncertainError{First: after + 1, Last: after + uint64(len(ops)), Err: err}
+}

@@ -1,0 +1,428 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/study"
+)
+
+// The operations of a journal, for clients that fold them themselves: whatever works
+// on a journal on disk works on one at a server.
+
+// opTail is the end of a journal, so that those who follow it cost little.
+type opTail struct {
+	mu     sync.Mutex
+	reader *journal.Reader
+	ops    []OpRecord // without gaps, the newest last
+	bytes  int
+	used   time.Time
+	sent   map[string]sentOps // by the id that a client drew
+	order  []string
+}
+
+// sentOps is an append that was answered.
+type sentOps struct {
+	after  uint64
+	answer OpsAnswer
+}
+
+const (
+	// tailBytes is how much of the end of a journal is kept.
+	tailBytes = 4 << 20
+	// keptAppends is for how many appends a repetition is known.
+	keptAppends = 1024
+)
+
+// opTails are those of the journals that are followed.
+type opTails struct {
+	mu   sync.Mutex
+	tail map[string]*opTail
+}
+
+func (t *opTails) of(path string) *opTail {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tail := t.tail[path]
+	if tail == nil {
+		if t.tail == nil {
+			t.tail = map[string]*opTail{}
+		}
+		tail = &opTail{sent: map[string]sentOps{}}
+		t.tail[path] = tail
+	}
+	tail.used = time.Now()
+	return tail
+}
+
+func (t *opTails) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, tail := range t.tail {
+		tail.mu.Lock()
+		if tail.reader != nil {
+			tail.reader.Close()
+		}
+		tail.mu.Unlock()
+	}
+	t.tail = nil
+}
+
+// Apply implements journal.Applier.
+func (t *opTail) Apply(rec *journal.Record) error {
+	t.ops = append(t.ops, recordOf(rec))
+	t.bytes += len(rec.Op)
+	drop := 0
+	for t.bytes > tailBytes && drop < len(t.ops)-1 {
+		t.bytes -= len(t.ops[drop].Op)
+		drop++
+	}
+	if drop > 0 {
+		t.ops = append([]OpRecord(nil), t.ops[drop:]...)
+	}
+	return nil
+}
+
+// Reset implements journal.Applier.
+func (t *opTail) Reset() { t.ops, t.bytes = nil, 0 }
+
+// refresh takes in what has been published. The caller holds the lock.
+func (t *opTail) refresh(l *journalLog) error {
+	if t.reader == nil {
+		r, err := journal.OpenReader(l.fullPath(), &journal.ReaderOptions{FS: l.owner.fs})
+		if err != nil {
+			return err
+		}
+		t.reader = r
+		t.Reset()
+	}
+	if err := t.reader.Refresh(t); err != nil {
+		t.reader.Close()
+		t.reader = nil
+		return err
+	}
+	return nil
+}
+
+// OpRecord is an operation of a journal.
+type OpRecord struct {
+	Seq    Count  `json:"seq" doc:"its place in the journal, from 1"`
+	Worker Count  `json:"worker" doc:"who appended it"`
+	AtMS   Count  `json:"at_ms" doc:"when, by that one's clock"`
+	Op     Object `json:"op" doc:"as docs/format/journal-operations.md has it"`
+}
+
+func recordOf(rec *journal.Record) OpRecord {
+	return OpRecord{Count(rec.Seq), Count(rec.Worker), Count(rec.AtMillis), Object(append([]byte(nil), rec.Op...))}
+}
+
+// OpsHead is the first line of a journal's operations, OpsEnd the last: without it
+// some are missing.
+type OpsHead struct {
+	Format    uint64 `json:"format" doc:"of the journal on disk"`
+	Program   string `json:"program" doc:"that made the journal"`
+	CreatedMS Count  `json:"created_ms"`
+	CreatedBy Count  `json:"created_by"`
+}
+
+// OpsEnd says up to where the operations go.
+type OpsEnd struct {
+	End Count `json:"end" doc:"the sequence of the last operation of the journal"`
+}
+
+type opsInput struct {
+	Path  string `query:"path" required:"true" maxLength:"4096" doc:"of the journal under the root"`
+	After uint64 `query:"after" doc:"the operations after this one, all of them from 0"`
+}
+
+// journal finds a journal by its path under the root.
+func (s *Server) journal(name string) (*journalLog, error) {
+	s.studies.mu.RLock()
+	l := s.studies.journals[name]
+	s.studies.mu.RUnlock()
+	if l == nil {
+		return nil, problem(http.StatusNotFound, fmt.Sprintf("there is no journal %.200q", name))
+	}
+	return l, nil
+}
+
+// journalNow looks for a journal that may have been made just now.
+func (s *Server) journalNow(name string) (*journalLog, error) {
+	if l, err := s.journal(name); err == nil || !journalName(name) {
+		return l, err
+	}
+	if info, err := s.root.Lstat(filepath.FromSlash(name)); err == nil && info.Mode().IsRegular() {
+		s.find.file(name, info, nil)
+	}
+	return s.journal(name)
+}
+
+// journalName tells whether a journal may have that path.
+func journalName(name string) bool {
+	return path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name)) && !hidden(name) && path.Ext(name) == ".atj" &&
+		!strings.Contains(name, ".d/") && !strings.Contains(name, ".lance/") && !strings.ContainsAny(name, "\\:\x00")
+}
+
+func (s *Server) listOps(_ context.Context, in *opsInput) (*huma.StreamResponse, error) {
+	l, err := s.journalNow(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	tail := s.tails.of(in.Path)
+	tail.mu.Lock()
+	defer tail.mu.Unlock()
+	if err := tail.refresh(l); err != nil {
+		return nil, s.answer(err)
+	}
+	h := tail.reader.Header()
+	head := OpsHead{h.Format, h.Program, Count(h.CreatedAtMillis), Count(h.CreatedBy)}
+	end := tail.reader.Applied()
+	if in.After > end {
+		return nil, problem(http.StatusConflict, "the journal does not go so far")
+	}
+	missing := uint64(0) // before the tail
+	if len(tail.ops) > 0 {
+		missing = uint64(tail.ops[0].Seq) - 1
+	}
+	if in.After < missing {
+		return s.lines(func(put func(any) error) error { return l.replay(head, in.After, put) }), nil
+	}
+	ops := tail.ops[in.After-missing:]
+	return s.lines(func(put func(any) error) error {
+		if err := put(head); err != nil {
+			return err
+		}
+		for i := range ops {
+			if err := put(ops[i]); err != nil {
+				return err
+			}
+		}
+		return put(OpsEnd{Count(end)})
+	}), nil
+}
+
+// replay reads a journal from its beginning for one client.
+func (l *journalLog) replay(head OpsHead, after uint64, put func(any) error) error {
+	r, err := journal.OpenReader(l.fullPath(), &journal.ReaderOptions{FS: l.owner.fs})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := put(head); err != nil {
+		return err
+	}
+	if err := r.Refresh(applyFunc(func(rec *journal.Record) error {
+		if rec.Seq <= after {
+			return nil
+		}
+		return put(recordOf(rec))
+	})); err != nil {
+		return err
+	}
+	return put(OpsEnd{Count(r.Applied())})
+}
+
+// applyFunc is a journal.Applier that sees the history once.
+type applyFunc func(*journal.Record) error
+
+// Apply implements journal.Applier.
+func (f applyFunc) Apply(rec *journal.Record) error { return f(rec) }
+
+// Reset implements journal.Applier.
+func (f applyFunc) Reset() {}
+
+// lines answers with JSON lines. An error ends them in the middle, which the client
+// notices by the end that is missing.
+func (s *Server) lines(run func(put func(any) error) error) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		_, w := humago.Unwrap(hc)
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		w.Header().Set("Cache-Control", "no-store")
+		out := &pacedWriter{w: w, control: http.NewResponseController(w), within: s.limits.Write}
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		if err := run(func(v any) error { return enc.Encode(v) }); err != nil {
+			s.log.Debug("answer cut", "err", err)
+			panic(http.ErrAbortHandler)
+		}
+	}}
+}
+
+// pacedWriter lets a long answer go on as long as its client takes it.
+type pacedWriter struct {
+	w       io.Writer
+	control *http.ResponseController
+	within  time.Duration
+	since   int
+}
+
+// Write implements io.Writer.
+func (p *pacedWriter) Write(b []byte) (int, error) {
+	if p.since == 0 || p.since > 256<<10 {
+		_ = p.control.SetWriteDeadline(time.Now().Add(p.within))
+		p.since = 0
+	}
+	p.since += len(b)
+	return p.w.Write(b)
+}
+
+type appendOpsInput struct {
+	Path string `query:"path" required:"true" maxLength:"4096" doc:"of the journal under the root"`
+	Body struct {
+		ID    string   `json:"id" minLength:"8" maxLength:"100" doc:"drawn by the client; sending the same again is answered as the first time"`
+		After Count    `json:"after" doc:"the last operation that the client knows"`
+		Ops   []Object `json:"ops" minItems:"1" maxItems:"10000"`
+	}
+}
+
+// OpsAnswer says what operations carry that were published.
+type OpsAnswer struct {
+	Seq    Count `json:"seq" doc:"of the last of them"`
+	Worker Count `json:"worker"`
+	AtMS   Count `json:"at_ms"`
+}
+
+// errMoved ends a transaction whose client does not know the newest operations.
+var errMoved = problem(http.StatusPreconditionFailed, "the journal has moved")
+
+// appendOps publishes operations if the journal is where the client thinks.
+func (s *Server) appendOps(ctx context.Context, in *appendOpsInput) (*struct{ Body OpsAnswer }, error) {
+	l, err := s.journalNow(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := need(ctx, ScopeWrite, ""); err != nil {
+		return nil, err
+	}
+	tail := s.tails.of(in.Path)
+	if answer, ok := tail.answered(in.Body.ID, uint64(in.Body.After)); ok {
+		return &struct{ Body OpsAnswer }{answer}, nil
+	}
+	var answer OpsAnswer
+	_, err = l.update(context.WithoutCancel(ctx), func(tx *study.Tx) error {
+		if tx.Snapshot().Seq() != uint64(in.Body.After) {
+			return errMoved
+		}
+		answer = OpsAnswer{in.Body.After + Count(len(in.Body.Ops)), Count(tx.Worker()), Count(tx.AtMillis())}
+		return applyOps(ctx, tx, in.Body.Ops)
+	})
+	if err != nil {
+		return nil, s.answer(err)
+	}
+	tail.remember(in.Body.ID, sentOps{uint64(in.Body.After), answer})
+	return &struct{ Body OpsAnswer }{answer}, nil
+}
+
+func applyOps(ctx context.Context, tx *study.Tx, ops []Object) error {
+	var d study.Decoder
+	for i, raw := range ops {
+		op, err := d.Decode(raw)
+		if err != nil {
+			return problem(http.StatusUnprocessableEntity, fmt.Sprintf("operation %d: %v", i, err))
+		}
+		if err := tx.Apply(op); err != nil {
+			return err
+		}
+	}
+	for st := range tx.Snapshot().Studies() {
+		if err := need(ctx, ScopeWrite, "studies/"+st.Config.Name); err != nil {
+			return problem(http.StatusForbidden, "this token may not write to every study of the journal; the calls for studies and trials are for those that it may")
+		}
+	}
+	return nil
+}
+
+func (t *opTail) answered(id string, after uint64) (OpsAnswer, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	got, ok := t.sent[id]
+	return got.answer, ok && got.after == after
+}
+
+func (t *opTail) remember(id string, sent sentOps) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sent[id] = sent
+	if t.order = append(t.order, id); len(t.order) > keptAppends {
+		delete(t.sent, t.order[0])
+		t.order = t.order[1:]
+	}
+}
+
+type createJournalInput struct {
+	Body struct {
+		Path string `json:"path" maxLength:"4096" doc:"under the root, with the extension .atj"`
+	}
+}
+
+// CreatedJournal is a journal that is there now.
+type CreatedJournal struct {
+	Path    string `json:"path"`
+	Created bool   `json:"created" doc:"false if it was there"`
+}
+
+// createJournal makes an empty journal, and the directories on its way.
+func (s *Server) createJournal(ctx context.Context, in *createJournalInput) (*struct{ Body CreatedJournal }, error) {
+	name := in.Body.Path
+	if !journalName(name) {
+		return nil, problem(http.StatusUnprocessableEntity, "a journal is a path under the root that ends in .atj")
+	}
+	if err := need(ctx, ScopeWrite, "journals/"+name); err != nil {
+		return nil, err
+	}
+	if dir := path.Dir(name); dir != "." {
+		if err := s.root.MkdirAll(filepath.FromSlash(dir), 0o755); err != nil {
+			return nil, s.answer(err)
+		}
+	}
+	j, err := study.CreateJournal(ctx, inRoot(s.root, name), &journal.WriterOptions{FS: s.studies.fs, Program: s.program})
+	if err != nil && !errors.Is(err, journal.ErrExist) {
+		return nil, s.answer(err)
+	}
+	made := CreatedJournal{name, err == nil}
+	if err == nil {
+		if err := j.Close(); err != nil {
+			return nil, s.answer(err)
+		}
+	}
+	if _, err := s.journalNow(name); err != nil {
+		return nil, err
+	}
+	return &struct{ Body CreatedJournal }{made}, nil
+}
+
+func (s *Server) registerJournals(api huma.API) {
+	op := operation(http.MethodGet, "/api/v1/journals/ops", "list-ops", "The operations of a journal", "journals")
+	op.Description = "JSON lines: an OpsHead, an OpRecord each, and an OpsEnd. Without the last one the answer is cut: ask for the rest."
+	op.Errors = append(op.Errors, http.StatusConflict)
+	ndjson(&op)
+	huma.Register(api, op, s.listOps)
+	op = operation(http.MethodPost, "/api/v1/journals/ops", "append-ops", "Publish operations as those that follow the last one that the client knows", "journals")
+	op.Description = "412 means that others have published meanwhile and nothing was taken: read what is new, and try again. They are synced before the answer."
+	op.Errors = append(op.Errors, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity, http.StatusInsufficientStorage)
+	op.MaxBodyBytes = s.limits.Body
+	huma.Register(api, op, s.appendOps)
+	op = operation(http.MethodPost, "/api/v1/journals", "create-journal", "Make an empty journal, or find the one that is there", "journals")
+	op.Errors = append(op.Errors, http.StatusUnprocessableEntity, http.StatusInsufficientStorage)
+	huma.Register(api, op, s.createJournal)
+}
+
+// ndjson makes the document say that the answer is JSON lines.
+func ndjson(op *huma.Operation) {
+	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+		"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}},
+	}}}
+}

@@ -1,0 +1,247 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/internal/fsx"
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// The files of datagen logs as a store of objects, for clients that read and write
+// logs themselves: what works on logs in a directory works on those at a server, with
+// the same fences, since these rest on nothing but objects that are put once.
+
+const (
+	objectsPath = "/api/v1/objects"
+	// modifiedHeader is when an object was written, with all its digits.
+	modifiedHeader = "Foldlog-Modified"
+	// mostObject is the largest object, in bytes.
+	mostObject = 8 << 30
+)
+
+// ObjectLine is an object in a listing; the last line has End alone.
+type ObjectLine struct {
+	Key      string `json:"key,omitempty" doc:"path under the root; with a slash at its end what is below it"`
+	Size     int64  `json:"size,omitempty"`
+	Modified string `json:"modified,omitempty" doc:"RFC 3339"`
+	End      bool   `json:"end,omitempty" doc:"of the last line: without it some are missing"`
+}
+
+// objectScope is what a token must be allowed to write for a key, "" if the key is in
+// no datagen log.
+func objectScope(key string) string {
+	if objstore.CheckKey(key) != nil || hidden(key) {
+		return ""
+	}
+	parts := strings.Split(key, "/")
+	for i, part := range parts {
+		if part == datagen.Directory {
+			if len(parts) < i+4 || datagen.CheckName(parts[i+1]) != nil || datagen.CheckName(parts[i+2]) != nil {
+				return ""
+			}
+			return "datagen/" + parts[i+1] + "/" + parts[i+2]
+		}
+	}
+	return ""
+}
+
+// listable tells whether a prefix is that of datagen logs.
+func listable(prefix string) bool {
+	dir, _, ok := strings.Cut(prefix, datagen.Directory+"/")
+	return ok && (dir == "" || strings.HasSuffix(dir, "/")) && !strings.Contains(prefix, "..") && !strings.Contains(prefix, "//") &&
+		!strings.HasPrefix(prefix, "/") && !hidden(strings.TrimSuffix(prefix, "/"))
+}
+
+func (s *Server) getObject(w http.ResponseWriter, r *http.Request) {
+	key := r.URL.Query().Get("key")
+	if objectScope(key) == "" {
+		refuse(w, http.StatusNotFound, "there is no such object")
+		return
+	}
+	f, err := fsx.OpenIn(s.root, filepath.FromSlash(key), 0, 0)
+	if err != nil {
+		s.refuseFor(w, err)
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		refuse(w, http.StatusNotFound, "there is no such object")
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", "attachment")
+	h.Set("Cache-Control", "no-store")
+	h.Set(modifiedHeader, info.ModTime().UTC().Format(time.RFC3339Nano))
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(s.limits.Write + time.Duration(info.Size()>>18)*time.Second))
+	http.ServeContent(w, r, "", time.Time{}, f)
+}
+
+// refuseFor answers with an error of a package below.
+func (s *Server) refuseFor(w http.ResponseWriter, err error) {
+	var p *Problem
+	if errors.As(s.answer(err), &p) {
+		refuse(w, p.Status, p.Detail)
+	}
+}
+
+func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	opts := objstore.ListOptions{Prefix: q.Get("prefix"), StartAfter: q.Get("after"), Delimiter: q.Get("delimiter") == "true"}
+	if !listable(opts.Prefix) {
+		refuse(w, http.StatusNotFound, "no datagen logs have that prefix")
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	enc := json.NewEncoder(&pacedWriter{w: w, control: http.NewResponseController(w), within: s.limits.Write})
+	for info, err := range s.files.List(r.Context(), opts) {
+		if err != nil {
+			s.log.Warn("listing cut", "prefix", opts.Prefix, "err", err)
+			panic(http.ErrAbortHandler)
+		}
+		line := ObjectLine{Key: info.Key, Size: info.Size}
+		if !info.Modified.IsZero() {
+			line.Modified = info.Modified.UTC().Format(time.RFC3339Nano)
+		}
+		if enc.Encode(line) != nil {
+			return
+		}
+	}
+	_ = enc.Encode(ObjectLine{End: true})
+}
+
+// changeObject lets a request through that may change an object.
+func (s *Server) changeObject(do func(w http.ResponseWriter, r *http.Request, key string) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		key := r.URL.Query().Get("key")
+		scope := objectScope(key)
+		if scope == "" {
+			refuse(w, http.StatusNotFound, "datagen logs have no such object")
+			return
+		}
+		err := need(r.Context(), ScopeWrite, scope)
+		if err == nil {
+			err = do(w, r, key)
+		}
+		if err != nil {
+			s.refuseFor(w, err)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// putObject writes an object, durably before the answer. With If-None-Match: * the key
+// must be free.
+func (s *Server) putObject(w http.ResponseWriter, r *http.Request, key string) error {
+	body := &pacedReader{http.MaxBytesReader(w, r.Body, mostObject), http.NewResponseController(w), s.limits.Read}
+	switch r.Header.Get("If-None-Match") {
+	case "*":
+		return s.putNew(r, key, body)
+	case "":
+	default:
+		return problem(http.StatusBadRequest, "If-None-Match is * or nothing")
+	}
+	out, err := s.files.Create(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	if _, err := io.Copy(out, body); err != nil {
+		return bodyProblem(err)
+	}
+	return out.Close()
+}
+
+// putNew holds the whole body, since the bytes decide who has won a key.
+func (s *Server) putNew(r *http.Request, key string, body io.Reader) error {
+	size := r.ContentLength
+	if size < 0 {
+		return problem(http.StatusLengthRequired, "say how long the object is")
+	}
+	if size > s.limits.Bodies/2 {
+		return problem(http.StatusRequestEntityTooLarge, "the object is larger than the server takes at once")
+	}
+	if !s.bodies.take(size) {
+		return problem(http.StatusServiceUnavailable, "too many requests at once")
+	}
+	defer s.bodies.give(size)
+	b := make([]byte, size)
+	if _, err := io.ReadFull(body, b); err != nil {
+		return bodyProblem(err)
+	}
+	err := s.files.PutIfAbsent(r.Context(), key, b)
+	if errors.Is(err, objstore.ErrExists) {
+		return problem(http.StatusPreconditionFailed, "there is such an object")
+	}
+	return err
+}
+
+func bodyProblem(err error) error {
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return problem(http.StatusRequestEntityTooLarge, "the object is larger than the server takes")
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return problem(http.StatusBadRequest, "the object is cut")
+	}
+	return err
+}
+
+// pacedReader lets a long body go on as long as it comes.
+type pacedReader struct {
+	r       io.Reader
+	control *http.ResponseController
+	within  time.Duration
+}
+
+// Read implements io.Reader.
+func (p *pacedReader) Read(b []byte) (int, error) {
+	_ = p.control.SetReadDeadline(time.Now().Add(p.within))
+	_ = p.control.SetWriteDeadline(time.Now().Add(2 * p.within))
+	return p.r.Read(b)
+}
+
+func (s *Server) deleteObject(_ http.ResponseWriter, r *http.Request, key string) error {
+	return s.files.Delete(r.Context(), key)
+}
+
+func (s *Server) registerObjects(api huma.API) {
+	s.mux.HandleFunc("GET "+objectsPath, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("key") {
+			s.getObject(w, r)
+		} else {
+			s.listObjects(w, r)
+		}
+	})
+	s.mux.HandleFunc("PUT "+objectsPath, s.changeObject(s.putObject))
+	s.mux.HandleFunc("DELETE "+objectsPath, s.changeObject(s.deleteObject))
+	query := func(name, doc string) *huma.Param {
+		return &huma.Param{Name: name, In: "query", Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	add := func(method, id, summary, doc string, status int, params ...*huma.Param) {
+		op := operation(method, objectsPath, id, summary, "objects")
+		op.Description, op.Parameters = doc, params
+		op.Responses = map[string]*huma.Response{strconv.Itoa(status): {Description: http.StatusText(status)}}
+		api.OpenAPI().AddOperation(&op)
+	}
+	key := query("key", "path of the file of a datagen log under the root")
+	add(http.MethodGet, "get-object", "A file of a datagen log, or a list of them",
+		"With key the bytes, parts of them by Range; "+modifiedHeader+" says when they were written. Without, JSON lines: an ObjectLine for each file whose path begins with prefix, "+
+			"in order, after a key, with delimiter=true what is below the next slash as one. Without a last line with end the answer is cut.",
+		http.StatusOK, key, query("prefix", "of the paths"), query("after", "a key that comes before"), query("delimiter", "true or nothing"))
+	add(http.MethodPut, "put-object", "Write a file of a datagen log", "Durable before the answer. With If-None-Match: * it must not be there: 412 if it is.", http.StatusNoContent, key)
+	add(http.MethodDelete, "delete-object", "Remove a file of a datagen log", "One that is not there is no error.", http.StatusNoContent, key)
+}
