@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -135,8 +136,36 @@ func (run *running) event(e runner.Event) {
 	case runner.TakenOver:
 		bar.Notef("took the journal over from %s, which had stopped", e.Text)
 	case runner.Trouble:
-		bar.Notef("trouble, tried again: %s", e.Text)
+		run.mu.Lock()
+		text := run.troubles.text(e.Text, time.Now())
+		run.mu.Unlock()
+		if text != "" || run.Verbose {
+			bar.Notef("trouble, tried again: %s", cmp.Or(text, e.Text))
+		}
 	}
+}
+
+// troublePause is the least time between two lines about trouble: a full disk is
+// noticed by every worker, again and again.
+const troublePause = 5 * time.Second
+
+// troubles are what went wrong and is tried again.
+type troubles struct {
+	told time.Time
+	more int
+}
+
+// text is what is to be said about one more, "" for nothing.
+func (t *troubles) text(text string, now time.Time) string {
+	if !t.told.IsZero() && now.Sub(t.told) < troublePause {
+		t.more++
+		return ""
+	}
+	if t.more > 0 {
+		text += fmt.Sprintf(" (and %s more since the last)", cli.Count(int64(t.more)))
+	}
+	t.told, t.more = now, 0
+	return text
 }
 
 func firstLine(s string) string {

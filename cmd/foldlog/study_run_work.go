@@ -28,6 +28,7 @@ type running struct {
 	best     study.BestTracker
 	failures failures
 	waiting  foreign
+	troubles troubles
 }
 
 // supervise runs the workers and shows what they do. The first interrupt ends
