@@ -162,24 +162,24 @@ func TestAWholeFile(t *testing.T) {
 
 func TestWrongFilesAreToldWithTheirPlaceAndAHint(t *testing.T) {
 	for _, tc := range []struct{ name, text, want, hint string }{
-		{"empty", "", "p.yaml: it is empty", "a pipeline has"},
-		{"not YAML", "a: [", "p.yaml:1:4: ", ""},
-		{"no name", "steps: []", "p.yaml:1:6: the pipeline has no name", "begin with"},
+		{"empty", "", "p.yaml: nothing in it", "a pipeline has"},
+		{"not YAML", "pipeline: p\nsteps: [\n- 1", "p.yaml:3:1: while parsing", ""},
+		{"no name", "steps: []", "p.yaml:1:1: the pipeline has no name", "begin with"},
 		{"a bad name", "pipeline: a/b\nsteps: []", "p.yaml:1:11: ", ""},
-		{"no steps", "pipeline: p", "p.yaml:1:9: the pipeline has no steps", "steps:"},
-		{"empty steps", "pipeline: p\nsteps: []", "p.yaml: it has no steps", ""},
+		{"no steps", "pipeline: p", "p.yaml:1:1: the pipeline has no steps", "steps:"},
+		{"empty steps", "pipeline: p\nsteps: []", "p.yaml:1:1: it has no steps", ""},
 		{"an unknown key", "pipeline: p\nstep: 1", `p.yaml:2:1: a pipeline has no key "step"`, "there are pipeline, experiment, items, steps"},
-		{"an unknown kind", "pipeline: p\nsteps:\n  - do: x", "p.yaml:3:7: it does not say what it is", "step: NAME"},
-		{"a step without run", "pipeline: p\nsteps:\n  - step: x", "p.yaml:3:9: run is missing", "run: [python3"},
+		{"an unknown kind", "pipeline: p\nsteps:\n  - do: x", "p.yaml:3:5: it does not say what it is", "step: NAME"},
+		{"a step without run", "pipeline: p\nsteps:\n  - step: x", "p.yaml:3:5: run is missing", "run: [python3"},
 		{"a condition", "pipeline: p\nsteps:\n  - filter: x\n    keep: n >> 2", `p.yaml:4:14: condition "n >> 2": ">" is not expected here`, "conditions are such as"},
-		{"a loop without an end", "pipeline: p\nsteps:\n  - loop: x\n    steps: [{step: s, run: 'true'}]", "p.yaml:3:9: the loop would never end", ""},
+		{"a loop without an end", "pipeline: p\nsteps:\n  - loop: x\n    steps: [{step: s, run: 'true'}]", "p.yaml:3:5: the loop would never end", ""},
 		{"a name twice", "pipeline: p\nsteps:\n  - {step: s, run: 'true'}\n  - {step: s, run: 'true'}", "p.yaml:4:5: the name stands twice", ""},
 		{"a time", "pipeline: p\nsteps:\n  - {step: s, run: 'true', timeout: 5}", `p.yaml:3:37: timeout: "5" is not a time`, "500ms"},
 		{"an unknown program", "pipeline: p\nsteps:\n  - {step: s, run: [no-such-program]}", `p.yaml:3:20: the program "no-such-program" is not found`, "path"},
 		{"a case after the last", "pipeline: p\nsteps:\n  - {branch: b, cases: [{steps: []}, {when: a, steps: []}]}", "p.yaml:3:25: the cases after one without a condition", "last"},
 		{"retry", "pipeline: p\nsteps:\n  - {step: s, run: 'true', retry: 0}", "p.yaml:3:35: retry must be a whole number, at least 1", ""},
-		{"two documents", "pipeline: p\n---\na: 1", "p.yaml:3:2: more than one document", ""},
-		{"too deep", "pipeline: " + strings.Repeat("[", 100), "p.yaml:1:1: nested too deep", ""},
+		{"two documents", "pipeline: p\n---\na: 1", "p.yaml:3:1: more than one document", ""},
+		{"too deep", "pipeline: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "p.yaml:1:75: nested too deep", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Parse("p.yaml", []byte(tc.text), "/dir")

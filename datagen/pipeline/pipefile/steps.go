@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/foldlog/foldlog/datagen/pipeline"
+	"github.com/foldlog/foldlog/internal/yamldoc"
 )
 
 // stepKind is a key that says what a step is, with its other keys.
@@ -29,28 +28,24 @@ func stepKinds() []stepKind {
 	}
 }
 
-func (r *reader) steps(n ast.Node) ([]pipeline.Node, error) {
-	list, ok := n.(*ast.SequenceNode)
+func (r *reader) steps(n *yamldoc.Node) ([]pipeline.Node, error) {
+	list, ok := n.Items()
 	if !ok {
-		return nil, r.fail(n, errors.New("steps must be a list"), "begin each step with a hyphen, as in - step: NAME")
+		return nil, n.Fail(errors.New("steps must be a list"), "begin each step with a hyphen, as in - step: NAME")
 	}
-	if r.depth++; r.depth > maxDepth {
-		return nil, r.failf(n, "nested too deep")
-	}
-	defer func() { r.depth-- }()
-	nodes := make([]pipeline.Node, 0, len(list.Values))
-	for _, v := range list.Values {
-		node, err := r.node(v)
+	nodes := make([]pipeline.Node, 0, len(list))
+	for _, v := range list {
+		node, err := r.node(&v)
 		if err != nil {
 			return nil, err
 		}
-		r.nodes[node] = v
+		r.nodes[node] = &v
 		nodes = append(nodes, node)
 	}
 	return nodes, nil
 }
 
-func (r *reader) node(n ast.Node) (pipeline.Node, error) {
+func (r *reader) node(n *yamldoc.Node) (pipeline.Node, error) {
 	any, err := r.mapping(n, "a step")
 	if err != nil {
 		return nil, err
@@ -69,15 +64,15 @@ func (r *reader) node(n ast.Node) (pipeline.Node, error) {
 		}
 		return kind.read(r, m, name)
 	}
-	return nil, r.fail(n, errors.New("it does not say what it is"), "begin it with step: NAME, filter: NAME, loop: NAME, branch: NAME or map: NAME")
+	return nil, n.Fail(errors.New("it does not say what it is"), "begin it with step: NAME, filter: NAME, loop: NAME, branch: NAME or map: NAME")
 }
 
 // need returns the value of a key that must be there.
-func (r *reader) need(m *mapping, key, advice string) (ast.Node, error) {
+func (r *reader) need(m *mapping, key, advice string) (*yamldoc.Node, error) {
 	if n := m.values[key]; n != nil {
 		return n, nil
 	}
-	return nil, r.fail(m.node, fmt.Errorf("%s is missing", key), advice)
+	return nil, m.node.Fail(fmt.Errorf("%s is missing", key), advice)
 }
 
 func (r *reader) step(m *mapping, name string) (pipeline.Node, error) {
@@ -115,11 +110,11 @@ func (r *reader) command(m *mapping) (*command, pipeline.Retry, error) {
 }
 
 // commandLine is a list of arguments, or a text for the shell.
-func (r *reader) commandLine(n ast.Node) ([]string, error) {
-	if _, ok := n.(*ast.SequenceNode); !ok {
+func (r *reader) commandLine(n *yamldoc.Node) ([]string, error) {
+	if _, ok := n.Items(); !ok {
 		line, err := r.textOf(n, "run")
 		if err == nil && strings.TrimSpace(line) == "" {
-			err = r.failf(n, "run is empty")
+			err = n.Failf("run is empty")
 		}
 		return []string{"sh", "-c", line}, err
 	}
@@ -128,11 +123,11 @@ func (r *reader) commandLine(n ast.Node) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case len(args) == 0 || args[0] == "":
-		return nil, r.failf(n, "run is empty")
+		return nil, n.Failf("run is empty")
 	}
 	if !strings.ContainsAny(args[0], `/\`) {
 		if _, err := exec.LookPath(args[0]); err != nil {
-			return nil, r.fail(n, fmt.Errorf("the program %q is not found", args[0]), "give its path; a relative one begins at the pipeline's file")
+			return nil, n.Fail(fmt.Errorf("the program %q is not found", args[0]), "give its path; a relative one begins at the pipeline's file")
 		}
 	}
 	return args, nil
@@ -225,25 +220,25 @@ func (r *reader) branch(m *mapping, name string) (pipeline.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, ok := n.(*ast.SequenceNode)
+	list, ok := n.Items()
 	if !ok {
-		return nil, r.failf(n, "cases must be a list")
+		return nil, n.Failf("cases must be a list")
 	}
 	b := &pipeline.Branch{Name: name}
-	for i, v := range list.Values {
-		c, err := r.branchCase(v)
+	for i, v := range list {
+		c, err := r.branchCase(&v)
 		if err != nil {
 			return nil, err
 		}
-		if c.When == nil && i < len(list.Values)-1 {
-			return nil, r.fail(v, errors.New("the cases after one without a condition are never taken"), "put it last")
+		if c.When == nil && i < len(list)-1 {
+			return nil, v.Fail(errors.New("the cases after one without a condition are never taken"), "put it last")
 		}
 		b.Cases = append(b.Cases, c)
 	}
 	return b, nil
 }
 
-func (r *reader) branchCase(n ast.Node) (c pipeline.Case, err error) {
+func (r *reader) branchCase(n *yamldoc.Node) (c pipeline.Case, err error) {
 	m, err := r.mapping(n, "a case", "name", "when", "steps")
 	if err != nil {
 		return c, err
@@ -273,7 +268,7 @@ func (r *reader) fanOut(m *mapping, name string) (pipeline.Node, error) {
 	if count, ok := whole(over); ok {
 		f.field = ""
 		if f.count = count; count < 0 || count > maxParts {
-			return nil, r.failf(over, "over must be from 0 to %d", maxParts)
+			return nil, over.Failf("over must be from 0 to %d", maxParts)
 		}
 	}
 	if m.values["as"] != nil {
@@ -287,7 +282,7 @@ func (r *reader) fanOut(m *mapping, name string) (pipeline.Node, error) {
 		}
 	}
 	if slices.Contains(f.with, f.as) {
-		return nil, r.failf(m.values["with"], "%q is the field of the part itself", f.as)
+		return nil, m.values["with"].Failf("%q is the field of the part itself", f.as)
 	}
 	if p.Parallel, err = r.number(m, "parallel", 1, 0); err != nil {
 		return nil, err
