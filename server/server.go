@@ -194,24 +194,31 @@ func (s *Server) task(run func(context.Context)) {
 // mostRead is after how many readings of streams memory is given back.
 const mostRead = 1000
 
+// quietTicks is after how many rounds without anything to read that is.
+const quietTicks = 9
+
 // maintain keeps the projection in order.
 func (s *Server) maintain(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
-	freed := int64(0)
+	freed, quiet := int64(0), 0
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		// Reading a large root takes memory that serving it does not.
-		if read := s.stats.indexed.Load(); read > freed+mostRead && s.index.pending() == 0 {
-			freed = read
-			debug.FreeOSMemory()
-		}
 		if err := s.store.Maintain(); err != nil {
 			s.log.Warn("projection not written", "err", err)
+		}
+		// Reading a large root takes memory that serving it does not, and that is
+		// free once the streams are at rest.
+		if quiet++; s.index.pending() > 0 {
+			quiet = 0
+		}
+		if read := s.stats.indexed.Load(); read > freed+mostRead && quiet == quietTicks {
+			freed = read
+			debug.FreeOSMemory()
 		}
 	}
 }
