@@ -215,6 +215,8 @@ var jsonStructs = map[string]any{
 	"Asked trial": askedTrial{}, "Enqueued trial": enqueuedTrial{}, "Curved trial": curvedTrial{}, "Report": reportView{},
 	"Shown trial": shownTrial{}, "Retried trial": retriedTrial{}, "Should-prune": pruneVerdict{},
 	"Session answer": sessionAnswer{}, "Session error": sessionError{}, "Suggested value": suggestedValue{},
+	"Importance": importanceView{}, "Important parameter": paramImportance{}, "Comparison": comparison{}, "Compared study": comparedStudy{},
+	"Plot": plotView{}, "Plotted chart": chartView{}, "Plot axis": plotAxis{}, "Plotted series": plotSeries{},
 	"Metrics run": runView{}, "Segment": segmentView{}, "Change": changeView{}, "Checkpoint": checkpointView{}, "Failure": failureView{},
 	"Stats": statsView{}, "Curve": curveView{}, "Series": seriesView{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
 	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},

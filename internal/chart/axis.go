@@ -13,13 +13,14 @@ type axisRange struct {
 	lo, hi float64
 	log    bool
 	whole  bool // ticks are integers
+	time   bool // and of seconds, at round minutes and hours
 	some   bool
 	fixed  bool // no value widens it
 	down   bool // from the top
 }
 
 func (a *Axis) begin() axisRange {
-	s := axisRange{log: a.Log, whole: a.Whole}
+	s := axisRange{log: a.Log, whole: a.Whole, time: a.Time}
 	switch {
 	case a.Fix != nil:
 		s.lo, s.hi, s.some, s.fixed = a.Fix[0], a.Fix[1], true, true
@@ -90,6 +91,9 @@ func (s *axisRange) ticks(n int) []float64 {
 	if s.whole {
 		step = max(step, 1)
 	}
+	if s.time {
+		step = roundTime(step)
+	}
 	if !finite(step) || step <= 0 {
 		return []float64{s.lo, s.hi}
 	}
@@ -128,6 +132,36 @@ func roundStep(v float64) float64 {
 	return 10 * power
 }
 
+// roundTime is the next step of seconds that makes round minutes or hours, if
+// there is one.
+func roundTime(step float64) float64 {
+	if step > 10 {
+		for _, s := range []float64{15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400} {
+			if step <= s {
+				return s
+			}
+		}
+	}
+	return step
+}
+
+// room widens a range for dots, which would lie on its ends.
+func (s *axisRange) room() {
+	switch {
+	case s.fixed:
+	case s.log:
+		by := math.Pow(s.hi/s.lo, 0.04)
+		if lo, hi := s.lo/by, s.hi*by; lo > 0 && finite(hi) {
+			s.lo, s.hi = lo, hi
+		}
+	default:
+		by := (s.hi/2 - s.lo/2) * 0.08
+		if lo, hi := s.lo-by, s.hi+by; finite(lo) && finite(hi) {
+			s.lo, s.hi = lo, hi
+		}
+	}
+}
+
 // tick is a place on an axis with its text.
 type tick struct {
 	at   float64
@@ -143,6 +177,9 @@ func (a *Axis) labelled(s *axisRange, n int) (ticks []tick) {
 			ticks = append(ticks, tick{float64(i), cli.Safe(a.Categories[i])})
 		}
 		return ticks
+	}
+	if a.Fine {
+		n *= 2
 	}
 	for _, v := range s.ticks(n) {
 		ticks = append(ticks, tick{v, a.text(v)})
@@ -167,4 +204,20 @@ func Text(v float64) string {
 		return "0"
 	}
 	return strconv.FormatFloat(v, 'g', 5, 64)
+}
+
+// Ticks are about n round numbers from lo to hi.
+func Ticks(lo, hi float64, log bool, n int) []float64 {
+	s := axisRange{lo: lo, hi: hi, log: log}
+	return s.ticks(n)
+}
+
+// Share is where a value lies from lo to hi, between 0 and 1; the middle if
+// these are the same.
+func Share(v, lo, hi float64, log bool) float64 {
+	s := axisRange{lo: lo, hi: hi, log: log}
+	if u := s.share(v); finite(u) {
+		return u
+	}
+	return 0.5
 }

@@ -36,6 +36,7 @@ type Axis struct {
 	Log   bool // logarithmic
 	Whole bool // its numbers are integers
 	Time  bool // its numbers are seconds, spelled as spans of time
+	Fine  bool // twice as many ticks as on a long axis
 	// Categories are names at 0, 1 and so on, on the vertical axis from the top.
 	Categories []string
 	// Fix is the range, nil for that of the points.
@@ -131,6 +132,13 @@ func (c *Chart) Scale() bool {
 	}
 	c.xs.widen()
 	c.ys.widen()
+	for i := range c.Series {
+		if c.Series[i].Style == Dots && len(c.Series[i].X) > 0 {
+			c.xs.room()
+			c.ys.room()
+			break
+		}
+	}
 	return len(c.Series) > 0
 }
 

@@ -64,4 +64,3 @@ func TestTicksAreRoundAndInside(t *testing.T) {
 		}
 	}
 }
-

@@ -59,6 +59,7 @@ const (
 	leftRoom   = 76.0
 	rightRoom  = 24.0
 	topRoom    = 44.0
+	glyphWidth = 0.6 // of a character, in parts of the size
 )
 
 // Layout is how large pictures are.
@@ -81,7 +82,7 @@ type picture struct {
 	canvas
 	*Chart
 	left, top, right, bottom float64 // of the plot
-	edge                     float64 // the left one of the whole
+	edge, end                float64 // left of the whole, and how far words may go
 }
 
 // draw draws charts in rows from the top left.
@@ -89,7 +90,10 @@ func (l Layout) draw(on canvas, charts []*Chart) {
 	wide := float64(l.Width) / float64(l.columns())
 	for i, c := range charts {
 		x, top := wide*float64(i%l.columns()), float64(i/l.columns()*l.Height)
-		p := picture{canvas: on, Chart: c, left: x + c.leftRoom(wide), top: top + topRoom, edge: x}
+		p := picture{canvas: on, Chart: c, left: x + c.leftRoom(wide), top: top + topRoom, edge: x, end: x + wide}
+		if (i+1)%l.columns() == 0 {
+			p.end = 1e6 // nothing is beside it
+		}
 		p.right = max(x+wide-c.rightRoom(), p.left+20)
 		p.bottom = max(top+float64(l.Height)-c.below(), p.top+20)
 		p.draw()
@@ -131,12 +135,12 @@ func (c *Chart) rightRoom() float64 {
 
 // textWidth is about how wide a text is.
 func textWidth(s string, size float64) float64 {
-	return float64(runewidth.StringWidth(s)) * size * 0.56
+	return float64(runewidth.StringWidth(s)) * size * glyphWidth
 }
 
 // fit cuts a text to a width.
 func fit(s string, size, width float64) string {
-	return runewidth.Truncate(s, max(int(width/size/0.56), 1), "…")
+	return runewidth.Truncate(s, max(int(width/size/glyphWidth), 1), "…")
 }
 
 func (p *picture) draw() {
@@ -145,15 +149,14 @@ func (p *picture) draw() {
 		x = p.edge + rightRoom
 	}
 	p.text(x, p.top-20, anchorStart, titleSize, inkColour, fit(cli.Safe(p.Title), titleSize, p.right-x))
-	if p.Columns != nil {
-		p.columns()
-	} else {
+	if p.Columns == nil {
 		p.axes()
 	}
 	p.drawMarks()
 	for i := range p.Series {
 		p.series(&p.Series[i])
 	}
+	p.columns()
 	p.words()
 }
 
@@ -182,7 +185,7 @@ func (p *picture) words() {
 		y += lineHeight
 	}
 	for _, note := range p.notes() {
-		p.text(x, y, anchorStart, textSize, markColour, note)
+		p.text(x, y, anchorStart, textSize, markColour, fit(note, textSize, p.end-x))
 		y += lineHeight
 	}
 }
@@ -228,6 +231,14 @@ func mixed(a, b color.RGBA, part float64) color.RGBA {
 	return color.RGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
 }
 
+// width is that of a line.
+func (s *Series) width() float64 {
+	if s.Faint || s.Shade > 0 {
+		return 1.1
+	}
+	return 1.8
+}
+
 func (s *Series) size() float64 {
 	if s.Size > 0 {
 		return s.Size
@@ -263,7 +274,15 @@ func (p *picture) axes() {
 func (p *picture) xTicks() []tick {
 	wide := p.right - p.left
 	if p.X.Categories == nil {
-		return p.X.labelled(&p.xs, int(wide/110))
+		ticks, free := p.X.labelled(&p.xs, int(wide/110)), math.Inf(-1)
+		return slices.DeleteFunc(ticks, func(t tick) bool {
+			x, half := p.x(t.at), textWidth(t.text, textSize)/2
+			if p.X.Fine && x-half < free {
+				return true
+			}
+			free = x + half + 8
+			return false
+		})
 	}
 	ticks := p.X.labelled(&p.xs, int(wide/40))
 	for i := range ticks {
@@ -272,7 +291,7 @@ func (p *picture) xTicks() []tick {
 	return ticks
 }
 
-// columns draws the axes of parallel coordinates.
+// columns draws the axes of parallel coordinates, over the lines.
 func (p *picture) columns() {
 	wide := (p.right - p.left) / max(float64(len(p.Columns)-1), 1)
 	for i, c := range p.Columns {
@@ -283,7 +302,9 @@ func (p *picture) columns() {
 		for _, t := range c.Ticks {
 			if y := p.y(t.At); y < free {
 				p.polyline([]pixel{{x, y}, {x + 4, y}}, 1, inkColour)
-				p.text(x+6, y+4, anchorStart, textSize-2, inkColour, fit(cli.Safe(t.Text), textSize-2, max(wide-10, 20)))
+				text := fit(cli.Safe(t.Text), textSize-2, max(wide-10, 20))
+				p.box(pixel{x + 5, y - 7}, pixel{x + 7 + textWidth(text, textSize-2), y + 6}, color.RGBA{0xff, 0xff, 0xff, 0xff})
+				p.text(x+6, y+4, anchorStart, textSize-2, inkColour, text)
 				free = y - textSize + 1
 			}
 		}
@@ -339,7 +360,7 @@ func (p *picture) line(s *Series) {
 		var run []pixel
 		end := func() {
 			if len(run) > 0 {
-				p.polyline(run, 1.8, s.ink(older))
+				p.polyline(run, s.width(), s.ink(older))
 			}
 			run = nil
 		}

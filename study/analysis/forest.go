@@ -18,6 +18,7 @@ type node struct {
 	cut         float64
 	set         uint64
 	value       float64 // of a leaf
+	weight      float64 // of the sample that came here
 }
 
 // tree is a regression tree, the root first, and the rows that it was not grown
@@ -72,10 +73,27 @@ func (n *node) goesLeft(c *column, x float64) bool {
 	return n.set&(1<<uint(x)) != 0
 }
 
+// asksLacking tells whether a node asks for a value that a row lacks, which none
+// of the rows lacked that it was made for.
+func (f *forest) asksLacking(n *node, row int32) bool {
+	c := f.columns[n.column]
+	switch {
+	case c.has[row]:
+		return false
+	case c.numeric:
+		return n.cut != c.absent
+	}
+	lacking := uint64(1) << (len(c.mass) - 1)
+	return n.set != lacking && n.set != lacking-1
+}
+
 // predict is the tree's value for a row, in which one column, unless it is -1,
 // has another value.
 func (f *forest) predict(t *tree, row int32, column int32, x float64) float64 {
-	at := int32(0)
+	return f.predictFrom(t, 0, row, column, x)
+}
+
+func (f *forest) predictFrom(t *tree, at, row, column int32, x float64) float64 {
 	for {
 		n := &t.nodes[at]
 		if n.column < 0 {
@@ -85,6 +103,9 @@ func (f *forest) predict(t *tree, row int32, column int32, x float64) float64 {
 		v := c.x[row]
 		if n.column == column {
 			v = x
+		} else if f.asksLacking(n, row) {
+			left, right := t.nodes[n.left].weight, t.nodes[n.right].weight
+			return (left*f.predictFrom(t, n.left, row, column, x) + right*f.predictFrom(t, n.right, row, column, x)) / (left + right)
 		}
 		if n.goesLeft(c, v) {
 			at = n.left

@@ -103,7 +103,7 @@ func (g *grower) grow(lo, hi, depth int) int32 {
 		same = same && g.y[row] == g.y[g.rows[lo]]
 	}
 	at := int32(len(g.nodes))
-	g.nodes = append(g.nodes, node{column: -1, value: wy / w})
+	g.nodes = append(g.nodes, node{column: -1, value: wy / w, weight: w})
 	if same || depth == maxDepth || w < 2*g.leaf {
 		return at
 	}

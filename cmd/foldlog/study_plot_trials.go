@@ -1,0 +1,266 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/foldlog/foldlog/internal/chart"
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/analysis"
+)
+
+// parallelParams is how many parameters parallel coordinates have at most, unless
+// --param names more.
+const parallelParams = 12
+
+// parallel draws a line per trial through its parameters and its value.
+func (p *studyPlot) parallel() error {
+	objectives, err := p.chosen()
+	if err != nil {
+		return err
+	}
+	for _, objective := range objectives {
+		list, err := p.slices(objective)
+		if err != nil {
+			return err
+		}
+		left := 0
+		if len(p.flags.params) == 0 && len(list) > parallelParams {
+			left = len(list) - parallelParams
+			list = list[:parallelParams]
+		}
+		p.oneParallel(list, objective)
+		if left > 0 {
+			p.charts[len(p.charts)-1].note(plural(int64(left), "parameter") + " not drawn; --param names them")
+		}
+	}
+	return nil
+}
+
+// axisOf is a parameter, or the value, as a column of parallel coordinates.
+type axisOf struct {
+	at     map[uint64]float64 // places from 0 to 1 by trial number
+	column chart.Column
+}
+
+func (p *studyPlot) oneParallel(list []analysis.ParamSlice, objective int) {
+	c := p.add(&chart.Chart{Title: p.title(objective), Y: chart.Axis{Label: "part of the range"}})
+	trials, rank := byRank(list, p.st.Config.Directions[objective], objective)
+	value := analysis.ParamSlice{Param: metricNames(p.st)[objective], Log: p.flags.log}
+	for _, t := range trials {
+		if v := t.Values[objective]; !p.flags.log || v > 0 {
+			value.Points = append(value.Points, analysis.SlicePoint{Trial: t, X: v})
+		}
+	}
+	var axes []axisOf
+	for _, s := range append(slices.Clone(list), value) {
+		axis := newAxisOf(s)
+		axes = append(axes, axis)
+		c.Columns = append(c.Columns, axis.column)
+	}
+	drawn, note := p.sample(len(trials), func(i int) bool { return i >= len(trials)-10 })
+	for _, i := range drawn {
+		c.thread(trials[i], axes, rank[trials[i].Number])
+	}
+	c.note("darker is better", note)
+}
+
+// thread adds the line of a trial, in pieces where it lacks parameters.
+func (c *studyChart) thread(t *study.Trial, axes []axisOf, rank float64) {
+	var s chart.Series
+	end := func() {
+		s.Shade = max(math.Pow(rank, 4), 0.02)
+		c.add(s, slices.Repeat([]uint64{t.Number}, len(s.X)))
+		s = chart.Series{}
+	}
+	for k, axis := range axes {
+		y, ok := axis.at[t.Number]
+		if !ok {
+			end()
+			continue
+		}
+		s.X, s.Y = append(s.X, float64(k)), append(s.Y, y)
+	}
+	end()
+}
+
+func newAxisOf(s analysis.ParamSlice) axisOf {
+	a := axisOf{map[uint64]float64{}, chart.Column{Label: s.Param}}
+	if len(s.Points) == 0 {
+		return a
+	}
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, q := range s.Points {
+		lo, hi = min(lo, q.X), max(hi, q.X)
+	}
+	tick := func(v float64, text string) {
+		a.column.Ticks = append(a.column.Ticks, chart.Tick{At: chart.Share(v, lo, hi, s.Log), Text: text})
+	}
+	if s.Categories != nil {
+		lo, hi = 0, float64(len(s.Categories)-1)
+		for i, name := range s.Categories {
+			tick(float64(i), name)
+		}
+	} else if tick(lo, chart.Text(lo)); lo < hi {
+		for _, v := range chart.Ticks(lo, hi, s.Log, 4) {
+			if at := chart.Share(v, lo, hi, s.Log); at > 0.08 && at < 0.92 {
+				tick(v, chart.Text(v))
+			}
+		}
+		tick(hi, chart.Text(hi))
+	}
+	for _, q := range s.Points {
+		a.at[q.Trial.Number] = chart.Share(q.X, lo, hi, s.Log)
+	}
+	return a
+}
+
+// curveClass is what becomes of the curves of trials in some states.
+type curveClass struct {
+	name   string
+	colour int
+	states []study.State
+}
+
+var curveClasses = []curveClass{
+	{"complete", colourTrials, []study.State{study.Complete}},
+	{"pruned", colourPruned, []study.State{study.Pruned}},
+	{"failed", colourFailed, []study.State{study.Failed}},
+	{"running", colourLive, []study.State{study.Running, study.Paused, study.Waiting}},
+}
+
+// curvePoints is how many points of a curve are drawn at most.
+const curvePoints = 500
+
+// intermediate draws a curve per trial, the best one over the others.
+func (p *studyPlot) intermediate() error {
+	objective, err := pickObjective(p.st, p.flags.objective)
+	if err != nil {
+		return err
+	}
+	best, _ := p.snap.Best(p.st.ID)
+	isBest := func(t *study.Trial) bool { return len(best) == 1 && t.Number == best[0].Number }
+	curves := slices.Collect(analysis.Curves(p.snap, p.st, objective))
+	if len(curves) == 0 {
+		return p.none("no trial has reported anything")
+	}
+	c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "step"}, Y: chart.Axis{Fine: true, Log: p.flags.log, Label: metricNames(p.st)[objective]}})
+	drawn, note := p.sample(len(curves), func(i int) bool { return isBest(curves[i].Trial) })
+	for _, class := range curveClasses {
+		c.curves(class, curves, drawn, isBest)
+	}
+	for _, i := range drawn {
+		if t := curves[i].Trial; isBest(t) {
+			s, trials := curveOf(curves[i])
+			s.Colour, s.Legend = colourBest, fmt.Sprintf("best: trial %d", t.Number)
+			c.add(s, trials)
+		}
+	}
+	c.note(note)
+	return nil
+}
+
+// curves adds those of a class; the first of them has the legend.
+func (c *studyChart) curves(class curveClass, curves []analysis.Curve, drawn []int, isBest func(*study.Trial) bool) {
+	first, n := len(c.Series), 0
+	for _, i := range drawn {
+		if t := curves[i].Trial; slices.Contains(class.states, t.State) && !isBest(t) {
+			s, trials := curveOf(curves[i])
+			s.Colour, s.Faint = class.colour, true
+			c.add(s, trials)
+			n++
+		}
+	}
+	if n > 0 {
+		c.Series[first].Legend = fmt.Sprintf("%s: %s", class.name, plural(int64(n), "trial"))
+	}
+}
+
+// curveOf is a curve as a series, from a sample of its points that has the last.
+func curveOf(curve analysis.Curve) (s chart.Series, trials []uint64) {
+	step := max((len(curve.Points)+curvePoints-1)/curvePoints, 1)
+	for i, q := range curve.Points {
+		if i%step == 0 || i == len(curve.Points)-1 {
+			s.X, s.Y = append(s.X, float64(q.Step)), append(s.Y, q.Value)
+			trials = append(trials, curve.Trial.Number)
+		}
+	}
+	return s, trials
+}
+
+// spanClasses are the states of trials in a timeline.
+var spanClasses = []struct {
+	name   string
+	colour int
+	glyph  rune
+	states []study.State
+}{
+	{"complete", colourTrials, '█', []study.State{study.Complete}},
+	{"pruned", colourPruned, '▒', []study.State{study.Pruned}},
+	{"failed", colourFailed, '×', []study.State{study.Failed}},
+	{"running", colourLive, '░', []study.State{study.Running, study.Paused, study.Waiting}},
+}
+
+// timelineLanes is how many trials at a time a timeline shows.
+const timelineLanes = 64
+
+// timeline draws when trials ran, those at the same time beneath one another.
+func (p *studyPlot) timeline() error {
+	spans := analysis.Timeline(p.snap, p.st)
+	if len(spans) == 0 {
+		return p.none("no trial has been started")
+	}
+	lanes, hidden, last := 0, 0, spans[0].From
+	for _, s := range spans {
+		last = max(last, s.To)
+		if s.Lane >= timelineLanes {
+			hidden++
+		}
+		lanes = max(lanes, min(s.Lane+1, timelineLanes))
+	}
+	c := p.add(&chart.Chart{Title: p.st.Config.Name + ": " + plural(int64(len(spans)), "trial") + " at " + plural(int64(lanes), "place"),
+		X: chart.Axis{Time: true, Label: "since the first start"}})
+	for i := range lanes {
+		c.Y.Categories = append(c.Y.Categories, strconv.Itoa(i+1))
+	}
+	near := uint64(0)
+	if len(spans) > p.kind.most {
+		near = max((last-spans[0].From)/uint64(p.kind.most), 1)
+		c.note("trials of one state less than " + millisText(near) + " apart are drawn as one; --most N draws more")
+	}
+	for _, class := range spanClasses {
+		s, trials := timelineBars(spans, class.states, near)
+		s.Legend, s.Colour, s.Glyph = class.name, class.colour, class.glyph
+		c.add(s, trials)
+	}
+	if hidden > 0 {
+		c.note(plural(int64(hidden), "trial") + " at further places not drawn")
+	}
+	p.rows = lanes
+	return nil
+}
+
+// timelineBars are the spans of trials in some states, in seconds; those in a lane that
+// are near each other are one.
+func timelineBars(spans []analysis.Span, states []study.State, near uint64) (s chart.Series, trials []uint64) {
+	s.Style = chart.Spans
+	open := map[int]int{} // the last bar of each lane
+	ends := map[int]uint64{}
+	seconds := func(ms uint64) float64 { return float64(ms-spans[0].From) / 1000 }
+	for _, span := range spans {
+		if span.Lane >= timelineLanes || !slices.Contains(states, span.Trial.State) {
+			continue
+		}
+		if i, ok := open[span.Lane]; ok && near > 0 && span.From < ends[span.Lane]+near {
+			ends[span.Lane] = max(ends[span.Lane], span.To)
+			s.End[i] = seconds(ends[span.Lane])
+			continue
+		}
+		open[span.Lane], ends[span.Lane] = len(s.X), span.To
+		s.X, s.End, s.Y = append(s.X, seconds(span.From)), append(s.End, seconds(span.To)), append(s.Y, float64(span.Lane))
+		trials = append(trials, span.Trial.Number)
+	}
+	return s, trials
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/foldlog/foldlog/internal/chart"
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/analysis"
+)
+
+// Colours of what series mean throughout the plots.
+const (
+	colourTrials = 0
+	colourBest   = 1
+	colourLive   = 2
+	colourFailed = 3
+	colourPruned = 5
+)
+
+// history draws the values by number, and the best so far as stairs.
+func (p *studyPlot) history() error {
+	objectives, err := p.chosen()
+	if err != nil {
+		return err
+	}
+	for _, objective := range objectives {
+		points := analysis.BestSoFar(p.snap, p.st, objective)
+		if len(points) == 0 {
+			return p.none("no completed trial has a value that is not NaN")
+		}
+		c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "trial"}, Y: chart.Axis{Fine: true, Log: p.flags.log, Label: metricNames(p.st)[objective]}})
+		drawn, note := p.sample(len(points), func(i int) bool { return points[i].Improved })
+		dots := chart.Series{Style: chart.Dots, Legend: "completed trials", Colour: colourTrials, Faint: true}
+		var trials []uint64
+		for _, i := range drawn {
+			dots.X, dots.Y = append(dots.X, float64(points[i].Trial.Number)), append(dots.Y, points[i].Value)
+			trials = append(trials, points[i].Trial.Number)
+		}
+		c.add(dots, trials)
+		c.add(stairs(points))
+		c.note(note)
+	}
+	return nil
+}
+
+// stairs are the corners of the best so far, infinite ones left out.
+func stairs(points []analysis.HistoryPoint) (s chart.Series, trials []uint64) {
+	var best analysis.HistoryPoint
+	step := func(x, y float64, t *study.Trial) {
+		if y-y == 0 {
+			s.X, s.Y, trials = append(s.X, x), append(s.Y, y), append(trials, t.Number)
+		}
+	}
+	for _, h := range points {
+		if !h.Improved {
+			continue
+		}
+		x := float64(h.Trial.Number)
+		if best.Trial != nil {
+			step(x, best.Best, best.Trial)
+		}
+		step(x, h.Best, h.Trial)
+		best = h
+	}
+	step(float64(points[len(points)-1].Trial.Number), best.Best, best.Trial)
+	s.Legend = fmt.Sprintf("best so far: %s by trial %d", significant(best.Best), best.Trial.Number)
+	s.Colour = colourBest
+	return s, trials
+}
+
+// slices are those of the parameters that are wanted.
+func (p *studyPlot) slices(objective int) ([]analysis.ParamSlice, error) {
+	all := analysis.Slice(p.snap, p.st, objective)
+	if len(p.flags.params) == 0 {
+		if len(all) == 0 {
+			return nil, p.none("no completed trial has parameters and a finite value")
+		}
+		return all, nil
+	}
+	var list []analysis.ParamSlice
+	for _, name := range p.flags.params {
+		i := slices.IndexFunc(all, func(s analysis.ParamSlice) bool { return s.Param == name })
+		if i < 0 {
+			var names []string
+			for _, s := range all {
+				names = append(names, s.Param)
+			}
+			return nil, cli.WithHint(fmt.Errorf("parameter %q %w", name, study.ErrNotFound), fmt.Sprintf("the completed trials have %q", names))
+		}
+		list = append(list, all[i])
+	}
+	return list, nil
+}
+
+// shades is how many shades the trials of a slice have.
+const shades = 4
+
+// slice draws a chart per parameter and objective.
+func (p *studyPlot) slice() error {
+	objectives, err := p.chosen()
+	if err != nil {
+		return err
+	}
+	for _, objective := range objectives {
+		list, err := p.slices(objective)
+		if err != nil {
+			return err
+		}
+		for _, s := range list {
+			p.oneSlice(s, objective)
+		}
+	}
+	p.columns = min(3, len(p.charts))
+	if len(p.charts) == 4 {
+		p.columns = 2
+	}
+	return nil
+}
+
+func (p *studyPlot) oneSlice(s analysis.ParamSlice, objective int) {
+	if len(s.Points) == 0 {
+		return
+	}
+	axis := chart.Axis{Fine: true, Log: s.Log, Categories: s.Categories, Label: s.Param}
+	axis.Whole = !s.Log && !slices.ContainsFunc(s.Points, func(q analysis.SlicePoint) bool { return q.X != math.Trunc(q.X) })
+	c := p.add(&chart.Chart{Title: metricNames(p.st)[objective] + " by " + s.Param, X: axis, Y: chart.Axis{Fine: true, Log: p.flags.log, Label: metricNames(p.st)[objective]}})
+	dir := p.st.Config.Directions[objective]
+	best := slices.MinFunc(s.Points, func(a, b analysis.SlicePoint) int { return study.CompareValues(dir, a.Value, b.Value) })
+	drawn, note := p.sample(len(s.Points), func(i int) bool { return s.Points[i].Trial == best.Trial })
+	for shade := range shades {
+		dots := chart.Series{Style: chart.Dots, Shade: float64(shade+1) / shades}
+		var trials []uint64
+		for _, i := range drawn[len(drawn)*shade/shades : len(drawn)*(shade+1)/shades] {
+			q := s.Points[i]
+			dots.X, dots.Y, trials = append(dots.X, q.X), append(dots.Y, q.Value), append(trials, q.Trial.Number)
+		}
+		c.add(dots, trials)
+	}
+	if s.Missing > 0 {
+		c.note(plural(int64(s.Missing), "trial") + " without it")
+	}
+	c.note(note)
+}
+
+// importance draws a bar per parameter.
+func (p *studyPlot) importance() error {
+	v, err := p.flags.compute(p.snap, p.st)
+	if err != nil {
+		return err
+	}
+	if len(v.Params) == 0 {
+		return p.none("the completed trials have no parameters")
+	}
+	bars := chart.Series{Style: chart.Spans, Colour: colourTrials}
+	c := p.add(&chart.Chart{Title: "importance for " + v.Metric, X: chart.Axis{Label: "share of what parameters make by themselves"}})
+	const most = 40
+	for i, param := range v.Params[:min(len(v.Params), most)] {
+		c.Y.Categories = append(c.Y.Categories, param.Param)
+		bars.X, bars.End, bars.Y = append(bars.X, 0), append(bars.End, param.Share), append(bars.Y, float64(i))
+		bars.Texts = append(bars.Texts, percent(param.Share))
+	}
+	c.X.Fix = &[2]float64{0, max(v.Params[0].Share, 0.01) * 1.15}
+	c.add(bars, nil)
+	if left := len(v.Params) - most; left > 0 {
+		c.note(plural(int64(left), "parameter") + " that matter less not drawn")
+	}
+	c.note(v.notes()...)
+	p.rows = len(c.Y.Categories)
+	return nil
+}
+
+// pareto draws each pair of objectives, and the front of all of them.
+func (p *studyPlot) pareto() error {
+	n := len(p.st.Config.Directions)
+	if n < 2 {
+		return cli.WithHint(cli.Usagef("plot pareto needs a study of several objectives; %q has one", p.st.Config.Name), "foldlog study plot history draws it")
+	}
+	trials, points, left := analysis.Losses(p.snap, p.st)
+	if len(trials) == 0 {
+		return p.none("no completed trial has finite values")
+	}
+	front, err := analysis.Front(points)
+	if err != nil {
+		return err
+	}
+	on := make([]bool, len(trials))
+	for _, i := range front {
+		on[i] = true
+	}
+	first, err := pickObjective(p.st, p.flags.objective)
+	if err != nil {
+		return err
+	}
+	for a := range n {
+		for b := a + 1; b < n; b++ {
+			if p.flags.objective == "" || a == first || b == first {
+				p.pair(a, b, trials, on)
+			}
+		}
+	}
+	p.columns = min(2, len(p.charts))
+	c := p.charts[0]
+	corner := analysis.Reference(points)
+	volume, err := analysis.Hypervolume(points, corner)
+	if err != nil {
+		return err
+	}
+	c.note("hypervolume " + significant(volume.Value) + " up to " + results(p.st, rounded(turned(p.st.Config.Directions, corner))))
+	if left > 0 {
+		c.note(plural(int64(left), "trial") + " without finite values left out")
+	}
+	return nil
+}
+
+// rounded are values to six digits, for people.
+func rounded(values []float64) []float64 {
+	for i, v := range values {
+		fmt.Sscan(significant(v), &values[i])
+	}
+	return values
+}
+
+func (p *studyPlot) pair(a, b int, trials []*study.Trial, on []bool) {
+	names := metricNames(p.st)
+	c := p.add(&chart.Chart{Title: p.title(b) + " over " + p.title(a), X: chart.Axis{Fine: true, Label: names[a]}, Y: chart.Axis{Fine: true, Log: p.flags.log, Label: names[b]}})
+	drawn, note := p.sample(len(trials), func(i int) bool { return on[i] })
+	for _, front := range []bool{false, true} {
+		dots := chart.Series{Style: chart.Dots, Legend: "dominated", Colour: colourTrials, Faint: true}
+		if front {
+			dots = chart.Series{Style: chart.Dots, Colour: colourBest, Size: 7, Glyph: '●'}
+		}
+		var numbers []uint64
+		for _, i := range drawn {
+			if t := trials[i]; on[i] == front {
+				dots.X, dots.Y, numbers = append(dots.X, t.Values[a]), append(dots.Y, t.Values[b]), append(numbers, t.Number)
+			}
+		}
+		if front {
+			dots.Legend = "front: " + plural(int64(len(numbers)), "trial")
+		}
+		c.add(dots, numbers)
+	}
+	c.note(note)
+}
+
+// byRank are the trials of slices from worst to best, with the part of the others
+// that each is better than.
+func byRank(list []analysis.ParamSlice, dir study.Direction, objective int) (trials []*study.Trial, rank map[uint64]float64) {
+	rank = map[uint64]float64{}
+	for _, s := range list {
+		for _, q := range s.Points {
+			if _, ok := rank[q.Trial.Number]; !ok {
+				rank[q.Trial.Number] = 0
+				trials = append(trials, q.Trial)
+			}
+		}
+	}
+	slices.SortStableFunc(trials, func(a, b *study.Trial) int {
+		return cmp.Or(study.CompareValues(dir, b.Values[objective], a.Values[objective]), cmp.Compare(b.Number, a.Number))
+	})
+	for i, t := range trials {
+		rank[t.Number] = float64(i+1) / float64(len(trials))
+	}
+	return trials, rank
+}
