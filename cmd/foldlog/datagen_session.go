@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -92,7 +89,7 @@ func (s *datagenSession) serve(ctx context.Context, ref logRef, run string) (err
 	var busy sync.WaitGroup
 	defer busy.Wait()
 	lines, broken := make(chan []byte), make(chan error, 1)
-	go func() { broken <- requestLines(ctx, s.Stdin, lines) }()
+	go func() { broken <- readRequests(ctx, s.Stdin, maxDatagenRequest, lines) }()
 	orphaned := time.NewTicker(time.Second)
 	defer orphaned.Stop()
 	parent := os.Getppid()
@@ -118,28 +115,6 @@ func (s *datagenSession) serve(ctx context.Context, ref logRef, run string) (err
 	}
 }
 
-// requestLines sends the lines of the input that are not empty.
-func requestLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
-	defer close(lines)
-	scan := bufio.NewScanner(in)
-	scan.Buffer(make([]byte, 0, 64<<10), maxDatagenRequest)
-	for scan.Scan() {
-		line := bytes.TrimSpace(bytes.Clone(scan.Bytes()))
-		if len(line) == 0 {
-			continue
-		}
-		select {
-		case lines <- line:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	if err := scan.Err(); err != nil {
-		return fmt.Errorf("read requests: %w", err)
-	}
-	return nil
-}
-
 func (s *datagenSession) reply(answer datagenAnswer) error {
 	s.out.Lock()
 	defer s.out.Unlock()
@@ -151,7 +126,7 @@ func (s *datagenSession) answer(ctx context.Context, line []byte) datagenAnswer 
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&r); err != nil {
-		return datagenAnswer{ID: r.ID, Error: describeProblem(cli.Usagef("request: %v", err))}
+		return datagenAnswer{ID: r.ID, Error: describeProblem(wrongRequest(line, maxDatagenRequest, err))}
 	}
 	result, err := s.do(ctx, &r)
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,7 +90,7 @@ func (s *session) serve(ctx context.Context, in io.Reader) (err error) {
 	defer stop(nil)
 	s.news = make(chan struct{}, 1)
 	lines, broken := make(chan []byte), make(chan error, 1)
-	go func() { broken <- readLines(ctx, in, lines) }()
+	go func() { broken <- readRequests(ctx, in, maxRequest, lines) }()
 	var keeper sync.WaitGroup
 	keeper.Go(func() { s.keep(ctx, stop) })
 	defer func() {
@@ -117,28 +116,6 @@ func (s *session) serve(ctx context.Context, in io.Reader) (err error) {
 	}
 }
 
-// readLines sends the lines of the input that are not empty.
-func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
-	defer close(lines)
-	scan := bufio.NewScanner(in)
-	scan.Buffer(make([]byte, 0, 64<<10), maxRequest)
-	for scan.Scan() {
-		line := []byte(strings.TrimSpace(scan.Text()))
-		if len(line) == 0 {
-			continue
-		}
-		select {
-		case lines <- line:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	if err := scan.Err(); err != nil {
-		return fmt.Errorf("read requests: %w", err)
-	}
-	return nil
-}
-
 // sessionAnswer is one line of the output of `foldlog study session`.
 type sessionAnswer struct {
 	ID    json.RawMessage `json:"id"`    // of the request, null if it has none
@@ -157,7 +134,7 @@ func (s *session) answer(ctx context.Context, line []byte) sessionAnswer {
 	var r sessionRequest
 	err := json.Unmarshal(line, &r)
 	if err != nil {
-		return sessionAnswer{Error: s.describe(cli.Usagef("request: %v", err))}
+		return sessionAnswer{ID: r.ID, Error: s.describe(wrongRequest(line, maxRequest, err))}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,6 +157,8 @@ var errorKinds = []struct {
 	{"not_found", cli.Is(os.ErrNotExist)},
 	{"usage", cli.As[*cli.UsageError]},
 	{"usage", cli.Is(study.ErrInvalid)},
+	{"usage", cli.Is(study.ErrReserved)},
+	{"usage", cli.Is(study.ErrTooLarge)},
 	{"conflict", cli.Is(study.ErrConflict)},
 }
 
