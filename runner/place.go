@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -37,6 +38,9 @@ func (p *prepared) values(t *study.Trial) values {
 // absolute makes a path independent of the working directory, as far as that
 // is known.
 func absolute(path string) string {
+	if _, _, away, _ := remote.Parse(path, ""); away {
+		return path
+	}
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
 	}

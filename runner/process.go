@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/child"
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -99,13 +101,7 @@ func workOn(ctx context.Context, drain <-chan struct{}, o *order, w *messenger) 
 	}
 	o.Config.Space = space
 	tell := func(e Event) { w.send(message{Event: &e}) }
-	st, err := study.OpenJournal(ctx, o.Config.Journal, &journal.WriterOptions{
-		Program: o.Program,
-		Term:    time.Duration(o.Term) * time.Millisecond,
-		OnTakeover: func(owner journal.Owner) {
-			tell(Event{Kind: TakenOver, Worker: owner.Worker, Text: owner.String()})
-		},
-	})
+	st, err := o.open(ctx, tell)
 	if err != nil {
 		return err
 	}
@@ -118,6 +114,25 @@ func workOn(ctx context.Context, drain <-chan struct{}, o *order, w *messenger) 
 		}
 	})
 	return errors.Join(err, st.Close())
+}
+
+// open opens the journal, on disk or at a server, whose token is FOLDLOG_TOKEN.
+func (o *order) open(ctx context.Context, tell func(Event)) (study.Storage, error) {
+	base, path, away, err := remote.Parse(o.Config.Journal, "")
+	if err != nil {
+		return nil, err
+	}
+	if away {
+		c := &remote.Client{Base: base, Token: os.Getenv("FOLDLOG_TOKEN")}
+		return c.OpenJournal(ctx, path, nil)
+	}
+	return study.OpenJournal(ctx, o.Config.Journal, &journal.WriterOptions{
+		Program: o.Program,
+		Term:    time.Duration(o.Term) * time.Millisecond,
+		OnTakeover: func(owner journal.Owner) {
+			tell(Event{Kind: TakenOver, Worker: owner.Worker, Text: owner.String()})
+		},
+	})
 }
 
 // Supervisor starts worker processes.

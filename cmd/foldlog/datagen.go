@@ -11,15 +11,18 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/remote"
 )
 
 const datagenLong = `Work on datagen logs: run pipelines whose every step is checkpointed, look at
 their items, and take the results out. A log is the Lance dataset
-ROOT/datagen_checkpoints/PIPELINE/EXPERIMENT/log.lance, where ROOT is a directory
-or s3://BUCKET/PREFIX. Any number of processes may work on it at once.
+ROOT/datagen_checkpoints/PIPELINE/EXPERIMENT/log.lance, where ROOT is a directory,
+s3://BUCKET/PREFIX, or http://HOST of a server ("foldlog serve"). Any number of processes may work on it at once.
 
 LOG is such a path, with or without log.lance, or PIPELINE/EXPERIMENT below
---root (FOLDLOG_ROOT, or else the current directory).`
+--root (FOLDLOG_ROOT, or else the current directory). http://HOST/PIPELINE/EXPERIMENT
+is a log at a server, server:PIPELINE/EXPERIMENT one at that of FOLDLOG_SERVER.`
 
 func (a *app) datagenCmd() *cobra.Command {
 	noun := &cobra.Command{
@@ -46,12 +49,29 @@ func (a *app) datagenCmd() *cobra.Command {
 }
 
 // logRef is the place of a datagen log.
-type logRef struct{ root, pipeline, experiment string }
+type logRef struct {
+	root, pipeline, experiment string
+	server                     *remote.Client // nil for a root that is no server
+}
+
+// store is what the log lies in.
+func (r logRef) store() (objstore.Store, error) {
+	if r.server == nil {
+		return datagen.OpenRoot(r.root)
+	}
+	_, dir, _, err := remote.Parse(r.root, "")
+	return objstore.Prefix(r.server.Store(), dir), err
+}
+
+// isURL tells roots that are no directories.
+func isURL(root string) bool {
+	return strings.HasPrefix(root, "s3://") || strings.HasPrefix(root, "http://") || strings.HasPrefix(root, "https://")
+}
 
 // String is the path of the log.
 func (r logRef) String() string {
 	path := datagen.Path(r.pipeline, r.experiment)
-	if strings.HasPrefix(r.root, "s3://") {
+	if isURL(r.root) {
 		return strings.TrimSuffix(r.root, "/") + "/" + path
 	}
 	return filepath.Join(r.root, filepath.FromSlash(path))
@@ -73,6 +93,15 @@ func (a *app) datagenRoot(flag string) string {
 // logRef reads the operand LOG.
 func (a *app) logRef(arg, root string) (logRef, error) {
 	slashed := filepath.ToSlash(arg)
+	base, at, away, err := remote.Parse(arg, a.Var("FOLDLOG_SERVER"))
+	switch {
+	case err != nil:
+		return logRef{}, &cli.UsageError{Err: err}
+	case away && strings.Contains("/"+at, "/"+datagen.Directory+"/"):
+		slashed = base + "/" + at
+	case away:
+		root, slashed = base, at
+	}
 	rest := slashed
 	ref := logRef{root: a.datagenRoot(root)}
 	if i := strings.LastIndex("/"+slashed, "/"+datagen.Directory+"/"); i >= 0 {
@@ -93,6 +122,9 @@ func (a *app) logRef(arg, root string) (logRef, error) {
 			"give PIPELINE/EXPERIMENT, or the path of its log.lance")
 	}
 	ref.pipeline, ref.experiment = names[0], names[1]
+	if err := a.rootServer(&ref); err != nil {
+		return ref, err
+	}
 	if err := errors.Join(datagen.CheckName(ref.pipeline), datagen.CheckName(ref.experiment)); err != nil {
 		return ref, &cli.UsageError{Err: fmt.Errorf("LOG %q: %w", arg, err)}
 	}
@@ -101,7 +133,7 @@ func (a *app) logRef(arg, root string) (logRef, error) {
 
 // open opens a log that exists.
 func (r logRef) open(ctx context.Context) (*datagen.Log, error) {
-	store, err := datagen.OpenRoot(r.root)
+	store, err := r.store()
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +212,7 @@ func (a *app) datagenInit(ctx context.Context, arg, root string, reuse bool) (cr
 	if err != nil {
 		return createdLog{}, err
 	}
-	store, err := datagen.OpenRoot(ref.root)
+	store, err := ref.store()
 	if err != nil {
 		return createdLog{}, err
 	}

@@ -86,7 +86,10 @@ func (a *app) datagenRun(ctx context.Context, f *datagenRunFlags, path string) e
 		return failed("datagen run: open items", file.Items, err)
 	}
 	defer in.Close()
-	ref := logRef{a.datagenRoot(f.root), file.Pipeline, file.Experiment}
+	ref := logRef{root: a.datagenRoot(f.root), pipeline: file.Pipeline, experiment: file.Experiment}
+	if err := a.rootServer(&ref); err != nil {
+		return err
+	}
 	return failed("datagen run", path, a.runPipeline(ctx, f, ref, file, pipefile.Sources(file.Items, in, dir)))
 }
 
@@ -140,7 +143,7 @@ func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logRef, f
 
 // openWriter opens a log, which is made if there is none, and a writer on it.
 func openWriter(ctx context.Context, ref logRef, run string) (*datagen.Writer, *datagen.Log, error) {
-	store, err := datagen.OpenRoot(ref.root)
+	store, err := ref.store()
 	if err != nil {
 		return nil, nil, err
 	}

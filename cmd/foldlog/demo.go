@@ -160,7 +160,7 @@ func (a *app) demoCreate(ctx context.Context, path string) error {
 }
 
 // demoRun runs the trials, and kills a worker when some have finished.
-func (a *app) demoRun(ctx context.Context, r *study.JournalReader, path string, f *demoFlags) (runner.Report, time.Duration, error) {
+func (a *app) demoRun(ctx context.Context, r studyReader, path string, f *demoFlags) (runner.Report, time.Duration, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return runner.Report{}, 0, err
@@ -238,7 +238,7 @@ func (v *demoVictim) kill(process int) {
 	}
 }
 
-func (a *app) demoShow(ctx context.Context, r *study.JournalReader, path string, report runner.Report, took time.Duration) error {
+func (a *app) demoShow(ctx context.Context, r studyReader, path string, report runner.Report, took time.Duration) error {
 	if err := r.Refresh(ctx); err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (a *app) demoShow(ctx context.Context, r *study.JournalReader, path string,
 	} {
 		a.say("  "+line, path)
 	}
-	images := logRef{filepath.Dir(path), demoPipeline, demoExperiment}
+	images := logRef{root: filepath.Dir(path), pipeline: demoPipeline, experiment: demoExperiment}
 	a.say("  foldlog datagen status %s     items by status and step", images)
 	a.say("  foldlog datagen item %s digit-00/variants:0 --trajectory     how an image came about", images)
 	return nil

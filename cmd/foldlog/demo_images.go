@@ -27,7 +27,7 @@ func (a *app) demoImages(ctx context.Context, snap *study.Snapshot, journal stri
 		return err
 	}
 	root := filepath.Dir(journal)
-	ref := logRef{root, demoPipeline, demoExperiment}
+	ref := logRef{root: root, pipeline: demoPipeline, experiment: demoExperiment}
 	a.say("\nMaking new images from %d real ones with the best network: perturbed in a loop, classified, kept or filtered.", demoSources)
 	a.say("  %s\n", ref)
 	run := &demoChild{app: a, root: root, params: string(study.AppendParams(nil, best[0].Params)), durable: map[string]bool{}, begun: map[string]bool{}}

@@ -8,6 +8,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
 )
@@ -42,6 +43,8 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(runner.ErrNotOnHold), Hint: "what is paused otherwise is taken up by the next study run"},
 		{Match: cli.Is(study.ErrReserved), Hint: "choose another key"},
 		{Match: cli.Is(study.ErrNotFound), Hint: "foldlog study show PATH lists the studies, foldlog study trials PATH their trials"},
+		{Match: cli.Is(remote.ErrUnauthorized), Hint: "FOLDLOG_TOKEN holds the token for the server"},
+		{Match: cli.Is(remote.ErrAway), Hint: "check the address, and that foldlog serve runs there"},
 		{Match: cli.Is(fs.ErrNotExist), Hint: "check the path; foldlog ls ROOT lists the logs under a root"},
 		{Match: cli.Is(syscall.ENOSPC), Hint: "the disk is full; make room, and do it again"},
 		{Match: cli.Is(syscall.EROFS), Hint: "the file system is mounted for reading only"},

@@ -2,12 +2,38 @@ package main
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+
+	"github.com/foldlog/foldlog/server"
 )
+
+// serveScript serves the directory served of a script, at FOLDLOG_SERVER.
+func serveScript(env *testscript.Env) error {
+	root := filepath.Join(env.WorkDir, "served")
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	s, err := server.New(server.Options{Root: root})
+	if err != nil {
+		return err
+	}
+	h := httptest.NewServer(s.Handler())
+	env.Setenv("FOLDLOG_SERVER", h.URL)
+	env.Defer(func() {
+		h.Close()
+		if err := s.Close(); err != nil {
+			panic(err)
+		}
+	})
+	return nil
+}
 
 // leakless fails tests that leave goroutines behind.
 type leakless struct{ *testing.M }
@@ -41,6 +67,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			// Under the race detector every process would sleep at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			if strings.HasPrefix(filepath.Base(env.WorkDir), "script-remote") {
+				return serveScript(env)
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -30,6 +30,7 @@ type serveOptions struct {
 	cert, key              string
 	hosts                  []string
 	insecure               bool
+	optuna, optunaJournal  string
 }
 
 func (a *app) serveCmd() *cobra.Command {
@@ -46,6 +47,11 @@ By itself it listens on this machine alone and asks for nothing. Any other addre
 needs tokens ("foldlog serve token add") and TLS (--tls-cert, --tls-key), or
 --insecure. Where there are tokens they are asked for, on this machine too.
 
+With --optuna it is also the storage of programs that tune with Optuna, as in
+"foldlog study serve-optuna". Their client shows no token, so that only addresses
+of this machine are listened on unless --insecure is given. The address is printed
+on a line of its own.
+
 What it keeps for speed is in ROOT/.foldlog and can be deleted at any time.`,
 		Example: "  foldlog serve experiments/\n  foldlog serve /data/logs --addr :7654 --tls-cert cert.pem --tls-key key.pem",
 		Args:    operands("[ROOT]"),
@@ -57,6 +63,8 @@ What it keeps for speed is in ROOT/.foldlog and can be deleted at any time.`,
 	f.StringVar(&o.key, "tls-key", "", "the `FILE` of the certificate's key")
 	f.StringArrayVar(&o.hosts, "host", nil, "a `NAME` that browsers reach the server by; again for each further one")
 	f.BoolVar(&o.insecure, "insecure", false, "listen for other machines without tokens or without TLS")
+	f.StringVar(&o.optuna, "optuna", "", "answer Optuna's gRPC storage proxy on `HOST:PORT` as well")
+	f.StringVar(&o.optunaJournal, "optuna-journal", "optuna.atj", "the `PATH` of its journal under the root, made if there is none")
 	c.PersistentFlags().StringVar(&o.tokens, "tokens", "", "the `FILE` of tokens (default: foldlog/tokens.json in the user's configuration)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		root := a.root(args)
@@ -101,8 +109,34 @@ func (a *app) serve(ctx context.Context, root string, o *serveOptions) error {
 		return errors.Join(err, s.Close())
 	}
 	a.Notef("serving %s on %s", root, url)
-	err = s.Serve(ctx, l)
+	err = a.serveAll(ctx, s, l, o)
 	return errors.Join(err, s.Close())
+}
+
+// serveAll serves over HTTP and, if it is asked for, Optuna. When one ends so does the
+// other.
+func (a *app) serveAll(ctx context.Context, s *server.Server, l net.Listener, o *serveOptions) error {
+	if o.optuna == "" {
+		return s.Serve(ctx, l)
+	}
+	other, err := a.listen(ctx, o.optuna, o.insecure)
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	if _, err := fmt.Fprintln(a.Out(), other.Addr()); err != nil {
+		return err
+	}
+	both, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		defer stop()
+		ended <- s.ServeOptuna(both, other, o.optunaJournal)
+	}()
+	err = s.Serve(both, l)
+	stop()
+	return errors.Join(err, <-ended)
 }
 
 // serveHint says what to do about a root that cannot be served.

@@ -20,7 +20,8 @@ import (
 
 const studyLong = `Work on the studies of a journal: create them, ask for trials and tell their
 results, and look at them. A study journal is PATH, a small file, and PATH.d
-beside it. Any number of processes may work on it at once.
+beside it, or http://HOST/PATH at a server ("foldlog serve"); server:PATH is one at
+that of FOLDLOG_SERVER. Any number of processes may work on it at once.
 
 A trial is raw or managed. A raw one belongs to whoever asked for it. A managed
 one is claimed under a lease: its owner shows the worker id and the epoch of
@@ -81,7 +82,7 @@ func mustExist(path string) error {
 
 // readStudy opens a journal for reading and hands one of its studies to fn.
 func (a *app) readStudy(path, name string, fn func(*study.Snapshot, *study.Study) error) error {
-	return a.readStudies(path, func(r *study.JournalReader) error {
+	return a.readStudies(path, func(r studyReader) error {
 		snap := r.Snapshot()
 		st, err := pickStudy(snap, path, name)
 		if err != nil {
@@ -92,11 +93,8 @@ func (a *app) readStudy(path, name string, fn func(*study.Snapshot, *study.Study
 }
 
 // readStudies opens a journal for reading.
-func (a *app) readStudies(path string, fn func(*study.JournalReader) error) error {
-	if err := mustExist(path); err != nil {
-		return err
-	}
-	r, err := study.OpenJournalReader(path, nil)
+func (a *app) readStudies(path string, fn func(studyReader) error) error {
+	r, err := a.openReader(path)
 	if err != nil {
 		return err
 	}
@@ -106,11 +104,8 @@ func (a *app) readStudies(path string, fn func(*study.JournalReader) error) erro
 
 // writeStudy opens a journal for writing and hands one of its studies to fn.
 // Worker is the id that operations carry, nil to draw one.
-func (a *app) writeStudy(ctx context.Context, path, name string, worker *uint64, fn func(*study.Journal, *study.Study) error) (err error) {
-	if err := mustExist(path); err != nil {
-		return err
-	}
-	j, err := study.OpenJournal(ctx, path, a.writerOptions(worker))
+func (a *app) writeStudy(ctx context.Context, path, name string, worker *uint64, fn func(study.Storage, *study.Study) error) (err error) {
+	j, err := a.openJournal(ctx, path, worker)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ Raw asks leave managed trials alone, and the other way round.`,
 		if err != nil {
 			return err
 		}
-		return failed("study ask", args[0], a.writeStudy(c.Context(), args[0], *name, worker, func(j *study.Journal, st *study.Study) error {
+		return failed("study ask", args[0], a.writeStudy(c.Context(), args[0], *name, worker, func(j study.Storage, st *study.Study) error {
 			return a.ask(c.Context(), j, st, o)
 		}))
 	}
@@ -71,7 +71,7 @@ func (o *askOptions) check(c *cobra.Command) error {
 	return nil
 }
 
-func (a *app) ask(ctx context.Context, j *study.Journal, st *study.Study, o askOptions) error {
+func (a *app) ask(ctx context.Context, j study.Storage, st *study.Study, o askOptions) error {
 	var managed *asktell.Claimed
 	if o.lease > 0 {
 		managed = &asktell.Claimed{Lease: o.lease, Budget: o.budget}

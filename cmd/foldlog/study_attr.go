@@ -53,7 +53,7 @@ replaced. Keys that begin with "atune:" or "foldlog:" are reserved.`,
 				return a.printAttrs(snap, st, o, *asJSON)
 			}))
 		}
-		return failed("study attr", o.path, a.writeStudy(c.Context(), o.path, *name, worker, func(j *study.Journal, st *study.Study) error {
+		return failed("study attr", o.path, a.writeStudy(c.Context(), o.path, *name, worker, func(j study.Storage, st *study.Study) error {
 			return setAttr(c.Context(), j, st, o, fence)
 		}))
 	}
@@ -83,7 +83,7 @@ func parseAttr(args []string) (o attrOperands, err error) {
 	return o, nil
 }
 
-func setAttr(ctx context.Context, j *study.Journal, st *study.Study, o attrOperands, fence *fenceFlags) error {
+func setAttr(ctx context.Context, j study.Storage, st *study.Study, o attrOperands, fence *fenceFlags) error {
 	if o.trial == nil {
 		return j.Update(ctx, func(tx *study.Tx) error { return tx.SetStudyUserAttr(st.ID, o.key, o.value) })
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -48,6 +49,9 @@ func completeRunning(c *cobra.Command, args []string, _ string) ([]string, cobra
 
 // withSnapshot does nothing if the journal cannot be read.
 func withSnapshot(path string, fn func(*study.Snapshot)) {
+	if _, _, away, _ := remote.Parse(path, ""); away {
+		return // the shell is not made to wait for a network
+	}
 	r, err := study.OpenJournalReader(path, nil)
 	if err != nil {
 		return

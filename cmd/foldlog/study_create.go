@@ -192,7 +192,7 @@ func (a *app) createStudy(ctx context.Context, path string, c study.Config, sear
 
 // existing is what the journal holds if it holds a study of that name.
 func (a *app) existing(path, name string) (*study.Snapshot, error) {
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := a.openReader(path)
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrHeadMissing) {
 		return nil, nil
 	}
@@ -208,9 +208,9 @@ func (a *app) existing(path, name string) (*study.Snapshot, error) {
 }
 
 func (a *app) openOrCreate(ctx context.Context, path string, c study.Config, search searchOptions) (snap *study.Snapshot, created bool, err error) {
-	j, err := study.CreateJournal(ctx, path, a.writerOptions(nil))
+	j, err := a.createJournal(ctx, path)
 	if errors.Is(err, journal.ErrExist) {
-		j, err = study.OpenJournal(ctx, path, a.writerOptions(nil))
+		j, err = a.openJournal(ctx, path, nil)
 	}
 	if err != nil {
 		if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {

@@ -42,7 +42,7 @@ many processes it is enqueued. The trial is managed, for ask --lease and for
 		if c.Flags().Changed("key") && o.key == "" {
 			return cli.Usagef("--key is empty")
 		}
-		return failed("study enqueue", args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j *study.Journal, st *study.Study) error {
+		return failed("study enqueue", args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j study.Storage, st *study.Study) error {
 			return a.enqueue(c.Context(), j, st, args[1:], o)
 		}))
 	}
@@ -55,7 +55,7 @@ type enqueuedTrial struct {
 	askedTrial
 }
 
-func (a *app) enqueue(ctx context.Context, j *study.Journal, st *study.Study, args []string, o enqueueOptions) error {
+func (a *app) enqueue(ctx context.Context, j study.Storage, st *study.Study, args []string, o enqueueOptions) error {
 	tpl, err := parseFixed(st, args)
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func (a *app) exportTo(out string, trials int, write func(io.Writer) error) erro
 
 // exportOptuna exports one study or, without a name, all that are not deleted.
 func (a *app) exportOptuna(path, name, out string) error {
-	return a.readStudies(path, func(r *study.JournalReader) error {
+	return a.readStudies(path, func(r studyReader) error {
 		snap, trials := r.Snapshot(), 0
 		var studies []*study.Study
 		if name != "" {

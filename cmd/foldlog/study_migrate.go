@@ -32,7 +32,7 @@ ends up in the kept file, where foldlog verify finds it.`,
 
 func (a *app) migrate(ctx context.Context, path string) error {
 	var format uint64
-	err := a.readStudies(path, func(r *study.JournalReader) error {
+	err := a.readStudies(path, func(r studyReader) error {
 		format = r.Header().Format
 		return nil
 	})

@@ -57,14 +57,14 @@ func (a *app) holdCmd(c *cobra.Command, do func(*study.Tx, study.TrialID) error,
 			}
 			numbers = append(numbers, n)
 		}
-		return failed("study "+c.Name(), args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j *study.Journal, st *study.Study) error {
+		return failed("study "+c.Name(), args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j study.Storage, st *study.Study) error {
 			return a.hold(c.Context(), j, st, numbers, do, say)
 		}))
 	}
 	return c
 }
 
-func (a *app) hold(ctx context.Context, j *study.Journal, st *study.Study, numbers []uint64, do func(*study.Tx, study.TrialID) error, say func(*study.Study, *study.Trial) string) error {
+func (a *app) hold(ctx context.Context, j study.Storage, st *study.Study, numbers []uint64, do func(*study.Tx, study.TrialID) error, say func(*study.Study, *study.Trial) string) error {
 	var done []*study.Trial
 	err := j.Update(ctx, func(tx *study.Tx) error {
 		done = nil

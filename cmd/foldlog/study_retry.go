@@ -53,7 +53,7 @@ lease is left alone.`,
 		if err := o.parse(c, args[1:]); err != nil {
 			return err
 		}
-		return failed("study retry", args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j *study.Journal, st *study.Study) error {
+		return failed("study retry", args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j study.Storage, st *study.Study) error {
 			return a.retry(c.Context(), j, st, &o)
 		}))
 	}
@@ -77,7 +77,7 @@ func (o *retryOptions) parse(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) retry(ctx context.Context, j *study.Journal, st *study.Study, o *retryOptions) error {
+func (a *app) retry(ctx context.Context, j study.Storage, st *study.Study, o *retryOptions) error {
 	if o.stale > 0 {
 		if err := a.failStale(ctx, j, st, o); err != nil {
 			return err
@@ -111,7 +111,7 @@ type skipped struct {
 }
 
 // repeat creates the repetitions in one extent, all or none.
-func (a *app) repeat(ctx context.Context, j *study.Journal, st *study.Study, o *retryOptions) (created []study.TrialID, err error) {
+func (a *app) repeat(ctx context.Context, j study.Storage, st *study.Study, o *retryOptions) (created []study.TrialID, err error) {
 	var left []skipped
 	err = j.Update(ctx, func(tx *study.Tx) error {
 		created, left, err = o.repeatIn(tx, st)
@@ -191,7 +191,7 @@ func repetitions(snap *study.Snapshot, st *study.Study) map[study.TrialID]uint64
 
 // failStale watches for the given time and fails the trials of this study that
 // did not move.
-func (a *app) failStale(ctx context.Context, j *study.Journal, st *study.Study, o *retryOptions) error {
+func (a *app) failStale(ctx context.Context, j study.Storage, st *study.Study, o *retryOptions) error {
 	sweeper := study.NewSweeper(&study.SweeperOptions{Grace: o.stale})
 	sweeper.Observe(j.Snapshot())
 	a.Notef("watching running trials for %v", o.stale)
@@ -239,7 +239,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (a *app) failOne(ctx context.Context, j *study.Journal, st *study.Study, seen study.Observation, o *retryOptions) error {
+func (a *app) failOne(ctx context.Context, j study.Storage, st *study.Study, seen study.Observation, o *retryOptions) error {
 	t, err := j.Snapshot().Trial(seen.Trial)
 	if err != nil || t.Study != st.ID {
 		return err

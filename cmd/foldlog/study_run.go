@@ -114,10 +114,7 @@ func (a *app) studyRun(c *cobra.Command, f *runFlags, path string, command []str
 		return err
 	}
 	path = p.Journal
-	if err := mustExist(path); err != nil {
-		return failed("study run", path, err)
-	}
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := a.openReader(path)
 	if err != nil {
 		return failed("study run", path, err)
 	}
@@ -146,7 +143,11 @@ func (a *app) studyRun(c *cobra.Command, f *runFlags, path string, command []str
 // study is created if it is not there.
 func (a *app) planRun(c *cobra.Command, f *runFlags, path string, command []string) (*runPlan, error) {
 	p := &runPlan{Config: f.Config, workers: f.workers, timeout: f.timeout, json: f.json}
-	p.Journal = path
+	if p.Journal = path; !studyfile.Is(path) {
+		if err := a.useServer(p); err != nil {
+			return nil, err
+		}
+	}
 	if studyfile.Is(path) {
 		if err := p.fromFile(c, path, len(command) > 0); err != nil {
 			return nil, fmt.Errorf("study run: %w", err)
@@ -220,7 +221,7 @@ func (p *runPlan) places() {
 	for _, d := range []struct {
 		path  *string
 		usual string
-	}{{&p.Logs, runner.LogsPath(p.Journal)}, {&p.State, runner.StatePath(p.Journal)}, {&p.Runs, runner.RunsPath(p.Journal)}} {
+	}{{&p.Logs, runner.LogsPath(beside(p.Journal))}, {&p.State, runner.StatePath(beside(p.Journal))}, {&p.Runs, runner.RunsPath(beside(p.Journal))}} {
 		if *d.path == "" {
 			*d.path = d.usual
 		}

@@ -20,7 +20,7 @@ import (
 type running struct {
 	*app
 	*runPlan
-	r   *study.JournalReader
+	r   studyReader
 	bar *cli.Progress
 
 	mu       sync.Mutex
@@ -33,7 +33,7 @@ type running struct {
 
 // supervise runs the workers and shows what they do. The first interrupt ends
 // ctx and lets them finish; a second one stops their commands.
-func (a *app) supervise(ctx context.Context, r *study.JournalReader, p *runPlan) error {
+func (a *app) supervise(ctx context.Context, r studyReader, p *runPlan) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("study run: %w", err)
@@ -75,7 +75,7 @@ func (a *app) supervise(ctx context.Context, r *study.JournalReader, p *runPlan)
 }
 
 // newRunning shows nothing yet. The caller closes its bar.
-func (a *app) newRunning(r *study.JournalReader, p *runPlan) *running {
+func (a *app) newRunning(r studyReader, p *runPlan) *running {
 	return &running{app: a, runPlan: p, r: r, bar: a.NewProgress("trials", cli.Items), ours: make(map[uint64]bool)}
 }
 

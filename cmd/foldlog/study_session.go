@@ -68,7 +68,7 @@ type session struct {
 
 	// mu is held while a request or the keeper works.
 	mu      sync.Mutex
-	st      *study.Journal // nil until a study is opened
+	st      study.Storage // nil until a study is opened
 	id      study.StudyID
 	running map[uint64]*runningTrial // by number
 	news    chan struct{}            // parameters wait to be written

@@ -109,10 +109,7 @@ func (s *session) open(ctx context.Context, r *sessionRequest) (any, error) {
 		}
 		r.Name = config.Name
 	}
-	if err := mustExist(s.path); err != nil {
-		return nil, err
-	}
-	j, err := study.OpenJournal(ctx, s.path, s.writerOptions(nil))
+	j, err := s.openJournal(ctx, s.path, nil)
 	if err != nil {
 		return nil, err
 	}

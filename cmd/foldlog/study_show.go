@@ -42,7 +42,7 @@ repeats with what they reported.`,
 				return a.showTrial(snap, st, number, *asJSON)
 			}))
 		}
-		return failed("study show", args[0], a.readStudies(args[0], func(r *study.JournalReader) error {
+		return failed("study show", args[0], a.readStudies(args[0], func(r studyReader) error {
 			return a.showStudies(r, args[0], *name, *all, *asJSON)
 		}))
 	}
@@ -71,7 +71,7 @@ type pendingView struct {
 	Effects []string `json:"effects"` // the names of those that are not carried out
 }
 
-func (a *app) showStudies(r *study.JournalReader, path, name string, all, asJSON bool) error {
+func (a *app) showStudies(r studyReader, path, name string, all, asJSON bool) error {
 	snap := r.Snapshot()
 	shown := shownJournal{Path: path, Format: formatName(r.Header().Format), Studies: []shownStudy{}}
 	if name != "" {

@@ -61,7 +61,7 @@ parameters that waits for the next ask --lease.`,
 		if err != nil {
 			return err
 		}
-		return failed("study tell", args[0], a.writeStudy(c.Context(), args[0], *name, worker, func(j *study.Journal, st *study.Study) error {
+		return failed("study tell", args[0], a.writeStudy(c.Context(), args[0], *name, worker, func(j study.Storage, st *study.Study) error {
 			return a.tell(c.Context(), j, st, &o)
 		}))
 	}
@@ -92,7 +92,7 @@ func (o *tellOptions) parse(c *cobra.Command, args []string, state string) (err 
 	return nil
 }
 
-func (a *app) tell(ctx context.Context, j *study.Journal, st *study.Study, o *tellOptions) error {
+func (a *app) tell(ctx context.Context, j study.Storage, st *study.Study, o *tellOptions) error {
 	t, err := pickTrial(j.Snapshot(), st, o.number)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (o *tellOptions) end(tx *study.Tx, fence study.Fence) error {
 
 // deliver carries out what follows the end of managed trials, and says which
 // trials are tried again.
-func (a *app) deliver(ctx context.Context, j *study.Journal, st *study.Study) error {
+func (a *app) deliver(ctx context.Context, j study.Storage, st *study.Study) error {
 	_, err := a.deliverOutbox(ctx, j)
 	if err != nil {
 		err = fmt.Errorf("the result is recorded, but what follows it is not: %w", err)
@@ -173,7 +173,7 @@ func (a *app) deliver(ctx context.Context, j *study.Journal, st *study.Study) er
 }
 
 // deliverOutbox returns the trials that were created.
-func (a *app) deliverOutbox(ctx context.Context, j *study.Journal) ([]*study.Trial, error) {
+func (a *app) deliverOutbox(ctx context.Context, j study.Storage) ([]*study.Trial, error) {
 	ids, err := study.DeliverOutbox(ctx, j, study.OutboxHandlers{})
 	snap := j.Snapshot()
 	var created []*study.Trial

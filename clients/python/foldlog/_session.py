@@ -80,11 +80,9 @@ _HINTS = {
 
 
 def connect(path, lease, retries, binary=None):
-    """Returns the session for a path. An address of a server would get another
-    class with the same two methods."""
+    """Returns the session for a path, or for http(s)://HOST/PATH at a server: the
+    foldlog command speaks with the server, with the token FOLDLOG_TOKEN."""
     path = os.fspath(path)
-    if path.startswith(("http://", "https://")):
-        raise InvalidRequest("%s: studies on a server cannot be driven from here" % path, "give the path of a journal")
     return StudySession(path, lease, retries, binary)
 
 
