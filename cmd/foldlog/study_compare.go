@@ -93,7 +93,7 @@ func (a *app) compare(paths []string, f *compareFlags) (*comparison, error) {
 	var sides []side
 	found := map[string]bool{}
 	for _, path := range paths {
-		err := a.readStudies(path, func(r *study.JournalReader) error {
+		err := a.readStudies(path, func(r studyReader) error {
 			for st := range openStudies(r.Snapshot()) {
 				if len(f.names) == 0 || slices.Contains(f.names, st.Config.Name) {
 					found[st.Config.Name] = true
