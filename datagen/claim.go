@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -99,7 +100,7 @@ func (w *Writer) putClaim(ctx context.Context, key string, doc []byte) (err erro
 		if !errors.Is(err, objstore.ErrAmbiguous) {
 			break
 		}
-		sleep(ctx, time.Duration(try)*10*time.Millisecond)
+		_ = sleep.For(ctx, time.Duration(try)*10*time.Millisecond)
 	}
 	return err
 }

@@ -116,23 +116,7 @@ func (s *classShard) grow() {
 // Add takes the rows of a batch in, of which it needs the columns of
 // ClassColumns. The error is ErrSchema or ErrNewer.
 func (c *Classes) Add(batch arrow.RecordBatch) error {
-	r, err := newMomentReader(batch)
-	if err != nil {
-		return err
-	}
-	var last string
-	var h itemHash
-	for i := range r.rows {
-		if err := r.refuseNewer(i); err != nil {
-			return err
-		}
-		if item := r.item.Value(i); item != last || i == 0 {
-			last, h = item, hashItem(item)
-		}
-		m := r.moment(i)
-		c.add(h, markOf(m))
-	}
-	return nil
+	return eachMoment(batch, func(r *momentReader, i int, h itemHash) { c.add(h, markOf(r.moment(i))) })
 }
 
 // AddEvent takes one event in.

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/memwal"
 )
@@ -52,7 +53,7 @@ func (l *Log) Follow(ctx context.Context, opts FollowOptions) iter.Seq2[Event, e
 			if opts.Quiet != nil {
 				opts.Quiet()
 			}
-			if sleep(ctx, opts.Poll); ctx.Err() != nil {
+			if err := sleep.For(ctx, opts.Poll); err != nil {
 				return
 			}
 		}

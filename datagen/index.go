@@ -144,7 +144,7 @@ var tagsColumn = fields[colTags].Name
 
 // batch takes in rows that are all new.
 func (x *Index) batch(rec arrow.RecordBatch) error {
-	return x.eachRow(rec, func(r *momentReader, i int, h itemHash) {
+	return eachMoment(rec, func(r *momentReader, i int, h itemHash) {
 		n := x.row(h, r.item.Value(i))
 		m := r.moment(i)
 		if m.kind == ItemCreated {
@@ -152,25 +152,6 @@ func (x *Index) batch(rec arrow.RecordBatch) error {
 		}
 		x.sum.add(x.sum.at(n), m, r.names(i, h))
 	})
-}
-
-func (x *Index) eachRow(rec arrow.RecordBatch, do func(r *momentReader, i int, h itemHash)) error {
-	r, err := newMomentReader(rec)
-	if err != nil {
-		return err
-	}
-	var last string
-	var h itemHash
-	for i := range r.rows {
-		if err := r.refuseNewer(i); err != nil {
-			return err
-		}
-		if item := r.item.Value(i); item != last || i == 0 {
-			last, h = item, hashItem(item)
-		}
-		do(r, i, h)
-	}
-	return nil
 }
 
 // event takes in an event that is new.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
@@ -82,7 +83,7 @@ func (l *Log) Maintain(ctx context.Context, opts MaintainOptions) error {
 			if ctx.Err() == nil && opts.Report != nil {
 				opts.Report(MaintainStats{}, err)
 			}
-			sleep(ctx, l.opts.LeaseTerm)
+			_ = sleep.For(ctx, l.opts.LeaseTerm)
 			continue
 		}
 		l.reign(ctx, lease, opts)
@@ -104,19 +105,10 @@ func (l *Log) reign(ctx context.Context, lease *objstore.Lease, opts MaintainOpt
 		if opts.Report != nil && ctx.Err() == nil {
 			opts.Report(stats, err)
 		}
-		sleep(ctx, opts.Every)
+		_ = sleep.For(ctx, opts.Every)
 	}
 	<-kept
 	cancel()
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // Merge merges what dead writers left, and indexes it. Writers that live merge their own.

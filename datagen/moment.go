@@ -56,6 +56,26 @@ func newMomentReader(batch arrow.RecordBatch) (*momentReader, error) {
 	return m, nil
 }
 
+// eachMoment calls do for the rows of a batch, with the hash of each one's item.
+func eachMoment(batch arrow.RecordBatch, do func(r *momentReader, i int, h itemHash)) error {
+	r, err := newMomentReader(batch)
+	if err != nil {
+		return err
+	}
+	var last string
+	var h itemHash
+	for i := range r.rows {
+		if err := r.refuseNewer(i); err != nil {
+			return err
+		}
+		if item := r.item.Value(i); item != last || i == 0 {
+			last, h = item, hashItem(item)
+		}
+		do(r, i, h)
+	}
+	return nil
+}
+
 func (r *momentReader) refuseNewer(i int) error {
 	if r.ver == nil || value32(r.ver, i) <= StepsSchemaVersion {
 		return nil

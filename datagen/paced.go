@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -30,7 +31,7 @@ func (p *paced) pace(ctx context.Context, n int64) {
 	p.free = p.free.Add(time.Duration(float64(n) / p.rate * float64(time.Second)))
 	p.mu.Unlock()
 	if wait > time.Millisecond {
-		sleep(ctx, wait)
+		_ = sleep.For(ctx, wait)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -214,10 +215,7 @@ func (w *Writer) append(rows arrow.RecordBatch) error {
 		if w.Err() != nil || !time.Now().Before(deadline) {
 			return w.outcome(mem, err)
 		}
-		select {
-		case <-w.life.Done():
-		case <-time.After(pause):
-		}
+		_ = sleep.For(w.life, pause)
 	}
 }
 
@@ -318,6 +316,6 @@ func (w *Writer) handOver(ctx context.Context) error {
 		if ctx.Err() != nil || !time.Now().Add(pause).Before(deadline) {
 			return err
 		}
-		sleep(ctx, pause)
+		_ = sleep.For(ctx, pause)
 	}
 }

@@ -6,18 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"github.com/foldlog/foldlog/internal/sleep"
 )
 
 // acquire takes the lease before the writer's goroutine runs.
 func (w *Writer) acquire(ctx context.Context) (err error) {
-	w.lease, err = w.keeper.acquire(func(d time.Duration) bool {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(d):
-			return true
-		}
-	})
+	w.lease, err = w.keeper.acquire(func(d time.Duration) bool { return sleep.For(ctx, d) == nil })
 	if errors.Is(err, errGaveUp) {
 		err = ctx.Err()
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
@@ -236,7 +237,7 @@ func (c *cleaner) tags(ctx context.Context) (map[uint64]bool, error) {
 
 func (c *cleaner) remove(ctx context.Context, key string) error {
 	if c.opts.Pause > 0 {
-		if err := sleep(ctx, c.opts.Pause); err != nil {
+		if err := sleep.For(ctx, c.opts.Pause); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -90,20 +91,9 @@ func (d *Dataset) tryCommit(ctx context.Context, c change) (*Dataset, error) {
 		if !errors.Is(err, objstore.ErrExists) {
 			return nil, err
 		}
-		if err := sleep(ctx, rand.N(min(maxCommitPause, time.Millisecond<<min(try, 10)))); err != nil {
+		if err := sleep.For(ctx, rand.N(min(maxCommitPause, time.Millisecond<<min(try, 10)))); err != nil {
 			return nil, err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 

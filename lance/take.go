@@ -5,11 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/foldlog/foldlog/lance/internal/parallel"
 )
 
 // ioWorkers is how many reads one call has under way at once.
@@ -17,33 +18,8 @@ const ioWorkers = 8
 
 // each calls do for 0 to n-1, several at a time, and returns the first error.
 func each(ctx context.Context, n int, do func(int) error) error {
-	if n <= 1 {
-		for i := range n {
-			if err := do(i); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	}
-	var wg sync.WaitGroup
-	errs := make([]error, n)
-	next := make(chan int)
-	for range min(n, ioWorkers) {
-		wg.Go(func() {
-			for i := range next {
-				errs[i] = do(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+	if err := parallel.Each(n, ioWorkers, do); err != nil {
+		return err
 	}
 	return ctx.Err()
 }

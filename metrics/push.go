@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/foldlog/foldlog/internal/sleep"
 )
 
 // Pushed is what [Client.Push] did.
@@ -38,7 +40,7 @@ func (c *Client) Push(ctx context.Context, path string) (Pushed, error) {
 	if err != nil {
 		return Pushed{}, fmt.Errorf("push stream: %w", err)
 	}
-	end, err := lastLineEnd(f, info.Size())
+	end, err := LastLineEnd(f, info.Size())
 	if err != nil {
 		return Pushed{}, fmt.Errorf("push stream: %w", err)
 	}
@@ -69,7 +71,7 @@ func (u *uploader) persist(ctx context.Context, end int64) error {
 		if u.cursor > before {
 			try, wait = 0, firstBackoff
 		}
-		if try == pushTries || !sleep(ctx, max(wait, retryIn(err))) {
+		if try == pushTries || sleep.For(ctx, max(wait, retryIn(err))) != nil {
 			return err
 		}
 		wait = min(2*wait, lastBackoff)
@@ -83,16 +85,4 @@ func retryIn(err error) time.Duration {
 		return status.RetryAfter
 	}
 	return 0
-}
-
-// sleep waits, and is false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

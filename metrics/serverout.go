@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/foldlog/foldlog/internal/sleep"
 )
 
 // serverOutput sends a stream to a server while it is written. Beside a file
@@ -90,7 +92,7 @@ func (o *serverOutput) loop() {
 				backoff = firstBackoff
 				continue
 			}
-			if last && !sleep(o.ctx, max(backoff, retryIn(err))) {
+			if last && sleep.For(o.ctx, max(backoff, retryIn(err))) != nil {
 				return
 			}
 			backoff = min(2*backoff, lastBackoff)
@@ -177,7 +179,7 @@ func (o *serverOutput) available() (int64, error) {
 	if info.Size() == o.end {
 		return o.end, nil
 	}
-	return lastLineEnd(o.file, info.Size())
+	return LastLineEnd(o.file, info.Size())
 }
 
 // close lets the goroutine send the rest until the deadline.

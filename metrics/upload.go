@@ -225,8 +225,9 @@ func orEOF(err error) error {
 	return err
 }
 
-// lastLineEnd is the offset behind the last newline before size.
-func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
+// LastLineEnd is the offset behind the last newline before size: where the whole
+// lines of a stream end. It is 0 without one.
+func LastLineEnd(r io.ReaderAt, size int64) (int64, error) {
 	buf := make([]byte, chunkSize)
 	for size > 0 {
 		from := max(0, size-int64(len(buf)))

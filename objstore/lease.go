@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/foldlog/foldlog/internal/sleep"
 )
 
 // DefaultLeaseTerm is how long a lease stands unmoved before others may take it.
@@ -150,7 +152,7 @@ func (e *Election) Wait(ctx context.Context) (*Lease, error) {
 		if err == nil || !errors.Is(err, ErrLeaseHeld) {
 			return l, err
 		}
-		if err := pause(ctx, e.opts.Term/5); err != nil {
+		if err := sleep.For(ctx, e.opts.Term/5); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +200,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // it and returns nil, or until it is lost, then returns ErrLeaseLost.
 func (l *Lease) Keep(ctx context.Context) error {
 	for {
-		if pause(ctx, l.election.opts.Term/3) != nil {
+		if sleep.For(ctx, l.election.opts.Term/3) != nil {
 			out, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.election.opts.Term/3)
 			defer cancel()
 			_ = l.Release(out) // unreleased it dies with its term

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"github.com/foldlog/foldlog/internal/sleep"
 )
 
 // s3Cause turns an answer of the server into an error of this package.
@@ -49,7 +51,7 @@ func (s *S3) retry(ctx context.Context, call func() error) error {
 		if err == nil || !passing(err) || try >= s.opts.Attempts || ctx.Err() != nil {
 			return err
 		}
-		if pause(ctx, backoff(s.opts.Backoff, try)) != nil {
+		if sleep.For(ctx, backoff(s.opts.Backoff, try)) != nil {
 			return err
 		}
 	}
@@ -60,17 +62,6 @@ func (s *S3) retry(ctx context.Context, call func() error) error {
 func backoff(first time.Duration, try int) time.Duration {
 	d := first << min(try-1, 6)
 	return d/2 + rand.N(d/2+1)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // PutIfAbsent implements [Store].
@@ -128,7 +119,7 @@ func (s *S3) conditional(ctx context.Context, key string, data []byte, opts mini
 			}
 			return Info{}, err
 		}
-		if pause(ctx, backoff(s.opts.Backoff, try)) != nil {
+		if sleep.For(ctx, backoff(s.opts.Backoff, try)) != nil {
 			return Info{}, errors.Join(ErrAmbiguous, ctx.Err())
 		}
 	}

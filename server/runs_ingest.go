@@ -301,7 +301,7 @@ func (s *sink) reopen(f *sinkFile) error {
 	info, err := file.Stat()
 	if err == nil {
 		f.size = info.Size()
-		f.end, err = lastLineEnd(file, f.size)
+		f.end, err = metrics.LastLineEnd(file, f.size)
 	}
 	if err != nil {
 		return fmt.Errorf("append to stream: %w", errors.Join(err, file.Close()))
@@ -415,21 +415,4 @@ func (s *sink) sync(f *sinkFile, end int64) error {
 		err = errors.Join(err, file.Truncate(f.synced))
 	}
 	return fmt.Errorf("sync stream: %w", err)
-}
-
-// lastLineEnd is the offset behind the last newline.
-func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
-	buf := make([]byte, 64<<10)
-	for size > 0 {
-		from := max(0, size-int64(len(buf)))
-		n, err := r.ReadAt(buf[:size-from], from)
-		if err != nil && err != io.EOF {
-			return 0, err
-		}
-		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
-			return from + int64(i) + 1, nil
-		}
-		size = from
-	}
-	return 0, nil
 }

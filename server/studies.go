@@ -22,6 +22,8 @@ import (
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/pruner"
+	"github.com/foldlog/foldlog/study/sampler"
 )
 
 // studies are the journals under the root.
@@ -420,8 +422,8 @@ func (l *journalLog) itemOf(snap *study.Snapshot, st *study.Study) StudyItem {
 	v := StudyItem{
 		ID: studyID(l.path, st.ID), Journal: l.path, StudyID: Count(st.ID), Name: st.Config.Name, Directions: directionNames(st),
 		Metrics: metricNames(st), Unit: st.Config.ResourceUnit, CreatedMS: int64(st.CreatedMillis), LastMS: int64(st.CreatedMillis),
-		Seq: Count(snap.Seq()), Trials: st.NumTrials(), Sampler: storedText(st, samplerAttr, samplerDefault),
-		Pruner: storedText(st, prunerAttr, prunerDefault),
+		Seq: Count(snap.Seq()), Trials: st.NumTrials(), Sampler: sampler.TextOf(st),
+		Pruner: pruner.TextOf(st),
 		States: StateCounts{c[study.Waiting], c[study.Running], c[study.Paused], c[study.Complete], c[study.Pruned], c[study.Failed]},
 	}
 	if st.Config.Seed != nil {

@@ -11,32 +11,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/foldlog/foldlog/internal/algospec"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/pruner"
-	"github.com/foldlog/foldlog/study/sampler"
 )
-
-const (
-	samplerAttr, samplerDefault = sampler.Attribute, sampler.Default
-	prunerAttr, prunerDefault   = pruner.Attribute, pruner.Default
-)
-
-// storedText is the text of a study's sampler or pruner.
-func storedText(st *study.Study, key, absent string) string {
-	a, ok := st.Attr(key)
-	if !ok {
-		return absent
-	}
-	text, err := algospec.FromJSON(a.Value)
-	if err != nil {
-		return string(a.Value)
-	}
-	return text
-}
 
 // StudyDetail is one study.
 type StudyDetail struct {
@@ -467,7 +447,7 @@ func (s *Server) shouldPrune(ctx context.Context, in *trialInput) (*struct{ Body
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	v := PruneVerdict{Prune: p.Prune(pruner.NewHistory(snap, st), t), Pruner: storedText(st, prunerAttr, prunerDefault)}
+	v := PruneVerdict{Prune: p.Prune(pruner.NewHistory(snap, st), t), Pruner: pruner.TextOf(st)}
 	if step, _, ok := t.LastReport(); ok {
 		last := Count(step)
 		v.Step = &last

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance"
 )
 
@@ -51,10 +52,8 @@ func (lanceKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOpt
 	skip := max(0, d.Rows()-opts.Last)
 	err = writeSome(ctx, d, w, func(uint64) bool { skip--; return skip < 0 })
 	for err == nil && opts.Follow {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lancePoll):
+		if err := sleep.For(ctx, lancePoll); err != nil {
+			return err
 		}
 		d, err = writeNew(ctx, d, w)
 	}

@@ -241,8 +241,8 @@ func (a *app) noteDifferences(c *cobra.Command, st *study.Study, asked study.Con
 	check(have.Seed != nil && *have.Seed == *asked.Seed, "seed")
 	check(have.ResourceUnit == asked.ResourceUnit, "unit")
 	check(sameSpace(have.Space, asked.Space), "space")
-	check(search.sampler == storedText(st, sampler.Attribute, sampler.Default), "sampler")
-	check(search.pruner == storedText(st, pruner.Attribute, pruner.Default), "pruner")
+	check(search.sampler == sampler.TextOf(st), "sampler")
+	check(search.pruner == pruner.TextOf(st), "pruner")
 	if len(differ) > 0 {
 		a.Notef("study %q is not as asked for: %s", have.Name, strings.Join(differ, ", "))
 	}

@@ -68,8 +68,8 @@ func fileDifferences(f *studyfile.File, st *study.Study) (keys []string) {
 		{"space", sameSpace(have.Space, want.Space)},
 		{"seed", want.Seed == nil || have.Seed != nil && *have.Seed == *want.Seed},
 		{"unit", have.ResourceUnit == want.ResourceUnit},
-		{"sampler", f.Sampler == "" || f.Sampler == storedText(st, sampler.Attribute, sampler.Default)},
-		{"pruner", f.Pruner == "" || f.Pruner == storedText(st, pruner.Attribute, pruner.Default)},
+		{"sampler", f.Sampler == "" || f.Sampler == sampler.TextOf(st)},
+		{"pruner", f.Pruner == "" || f.Pruner == pruner.TextOf(st)},
 	} {
 		if !d.same {
 			keys = append(keys, d.key)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 )
@@ -205,7 +206,7 @@ func (a *app) failStale(ctx context.Context, j study.Storage, st *study.Study, o
 		if last {
 			break
 		}
-		if err := pause(ctx, min(max(time.Until(end), 0)+time.Millisecond, o.stale/4+time.Millisecond, time.Second)); err != nil {
+		if err := sleep.For(ctx, min(max(time.Until(end), 0)+time.Millisecond, o.stale/4+time.Millisecond, time.Second)); err != nil {
 			return err
 		}
 	}
@@ -224,18 +225,6 @@ func (a *app) noteLongLeases(snap *study.Snapshot, st *study.Study, watched time
 		if lease := t.Lease(); lease > watched {
 			a.Notef("trial %d is left alone: its lease is %s", t.Number, cli.Duration(lease))
 		}
-	}
-}
-
-// pause waits, or returns the error of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 

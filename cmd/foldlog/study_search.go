@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/foldlog/foldlog/internal/algospec"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
@@ -75,19 +74,6 @@ func (o *searchOptions) openOrCreate(ctx context.Context, st study.Storage, c st
 	return created && err == nil, err
 }
 
-// storedText is the text of a study's sampler or pruner.
-func storedText(st *study.Study, key, absent string) string {
-	a, ok := st.Attr(key)
-	if !ok {
-		return absent
-	}
-	text, err := algospec.FromJSON(a.Value)
-	if err != nil {
-		return string(a.Value)
-	}
-	return text
-}
-
 // pruneVerdict is the output of `foldlog study should-prune --json`.
 type pruneVerdict struct {
 	Trial  uint64  `json:"trial"`
@@ -147,7 +133,7 @@ func viewPrune(snap *study.Snapshot, st *study.Study, t *study.Trial) (pruneVerd
 	if err != nil {
 		return pruneVerdict{}, err
 	}
-	v := pruneVerdict{Trial: t.Number, Prune: p.Prune(pruner.NewHistory(snap, st), t), Pruner: storedText(st, pruner.Attribute, pruner.Default)}
+	v := pruneVerdict{Trial: t.Number, Prune: p.Prune(pruner.NewHistory(snap, st), t), Pruner: pruner.TextOf(st)}
 	if step, _, ok := t.LastReport(); ok {
 		v.Step = &step
 	}

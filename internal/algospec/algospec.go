@@ -137,6 +137,15 @@ func (o *Options) Err() error {
 	return o.err
 }
 
+// Shown is a stored text to look at: what is no JSON string is shown as it is.
+func Shown(raw []byte) string {
+	text, err := FromJSON(raw)
+	if err != nil {
+		return string(raw)
+	}
+	return text
+}
+
 // FromJSON reads a text that is stored as a JSON string.
 func FromJSON(raw []byte) (text string, err error) {
 	if err := json.Unmarshal(raw, &text); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/internal/parallel"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -117,7 +118,7 @@ func bareGeneration(b *testing.B, dir string, i int, files map[string][]byte) {
 		ok(b, err)
 		open = append(open, f)
 	}
-	ok(b, parallel(len(open), func(k int) error { return errors.Join(open[k].Sync(), open[k].Close()) }))
+	ok(b, parallel.Each(len(open), ioWorkers, func(k int) error { return errors.Join(open[k].Sync(), open[k].Close()) }))
 	ok(b, os.Link(manifest+".tmp", manifest))
 	f, err := os.Open(filepath.Dir(manifest))
 	ok(b, err)

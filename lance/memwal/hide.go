@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/internal/parallel"
 )
 
 // hider knows the keys of the generations that a scan has passed.
@@ -30,7 +31,7 @@ func (h *hider) pass(ctx context.Context, n int) error {
 		return nil
 	}
 	h.sets = append(h.sets, make([]*keySet, n-from)...)
-	err := parallel(n-from, func(i int) (err error) {
+	err := parallel.Each(n-from, ioWorkers, func(i int) (err error) {
 		h.sets[from+i], err = h.v.gens[from+i].keySet(ctx, h.v.table, h.v.key)
 		return err
 	})

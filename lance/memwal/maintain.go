@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/objstore"
@@ -387,12 +388,8 @@ func (c *collector) removeOld(ctx context.Context, keys []string) error {
 func (c *collector) remove(ctx context.Context, keys []string) error {
 	for _, key := range keys {
 		if c.opts.Pause > 0 {
-			t := time.NewTimer(c.opts.Pause)
-			select {
-			case <-ctx.Done():
-				t.Stop()
-				return ctx.Err()
-			case <-t.C:
+			if err := sleep.For(ctx, c.opts.Pause); err != nil {
+				return err
 			}
 		}
 		if err := c.t.store.Delete(ctx, key); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/foldlog/foldlog/lance/internal/parallel"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -19,7 +20,7 @@ func (t *Table) inOrder(ctx context.Context, states []*state) ([]*state, error) 
 	states = slices.Clone(states)
 	for {
 		later := make([]*state, len(states))
-		err := parallel(len(states), func(i int) (err error) {
+		err := parallel.Each(len(states), ioWorkers, func(i int) (err error) {
 			later[i], err = claimedSince(ctx, t.store, states[i])
 			return err
 		})

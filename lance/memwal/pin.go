@@ -5,6 +5,7 @@ import (
 
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/format"
+	"github.com/foldlog/foldlog/lance/internal/parallel"
 	"github.com/foldlog/foldlog/lance/internal/pins"
 )
 
@@ -50,7 +51,7 @@ func (v *View) Pin(ctx context.Context) (*Pin, error) {
 
 // stillThere fails if the version of a generation has been removed.
 func (v *View) stillThere(ctx context.Context) error {
-	return parallel(len(v.gens), func(i int) error {
+	return parallel.Each(len(v.gens), ioWorkers, func(i int) error {
 		_, err := v.table.store.Stat(ctx, v.gens[i].dir+"/"+format.ManifestKey(1))
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance"
 )
 
@@ -58,10 +59,8 @@ func (t *Table) Seal(ctx context.Context, id ID) error {
 		if !errors.Is(err, ErrFenced) {
 			break
 		}
-		select { // others are sealing it too
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(rand.N(pause)):
+		if err := sleep.For(ctx, rand.N(pause)); err != nil { // others are sealing it too
+			return err
 		}
 	}
 	return fmt.Errorf("seal shard %s: %w", id, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/format"
+	"github.com/foldlog/foldlog/lance/internal/parallel"
 	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -124,7 +125,7 @@ func (t *Table) states(ctx context.Context) ([]*state, error) {
 		}
 	}
 	states := make([]*state, len(ids))
-	err := parallel(len(ids), func(i int) error {
+	err := parallel.Each(len(ids), ioWorkers, func(i int) error {
 		s, err := t.recent(ctx, ids[i])
 		if errors.Is(err, objstore.ErrNotFound) {
 			return nil // not claimed yet, or removed meanwhile
@@ -135,30 +136,8 @@ func (t *Table) states(ctx context.Context) ([]*state, error) {
 	return slices.DeleteFunc(states, func(s *state) bool { return s == nil }), err
 }
 
-// parallel calls do for 0 to n-1, sixteen at a time, and returns the first error.
-func parallel(n int, do func(int) error) error {
-	errs := make([]error, n)
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(n, 16) {
-		wg.Go(func() {
-			for i := range next {
-				errs[i] = do(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// ioWorkers is how many reads one call has under way at once.
+const ioWorkers = 16
 
 // maxMergeBytes bounds the keys that one merge holds in memory, by the size of the
 // generations.
@@ -260,7 +239,7 @@ func (t *Table) yieldRows(ctx context.Context, id ID, gens []generation, yield f
 		return true
 	}
 	recs := make([][]arrow.RecordBatch, len(gens))
-	err := parallel(len(gens), func(i int) error {
+	err := parallel.Each(len(gens), ioWorkers, func(i int) error {
 		for rec, err := range t.rowsOfOne(ctx, id, gens[i]) {
 			if err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/format"
+	"github.com/foldlog/foldlog/lance/internal/parallel"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -109,7 +110,7 @@ func (t *Table) plan(ctx context.Context) (*View, []*state, error) {
 	if len(open) > 0 && v.key == "" {
 		return nil, nil, ErrNoKey
 	}
-	return v, states, parallel(len(open), func(i int) (err error) {
+	return v, states, parallel.Each(len(open), ioWorkers, func(i int) (err error) {
 		v.gens[i], err = t.generation(ctx, open[i].id, open[i].g)
 		return err
 	})

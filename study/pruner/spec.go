@@ -106,6 +106,15 @@ func Parse(text string) (Pruner, error) {
 	return p, nil
 }
 
+// TextOf is the text that names the pruner of a study, for people: [Default] without
+// one, and as it is stored if that is no text.
+func TextOf(st *study.Study) string {
+	if a, ok := st.Attr(Attribute); ok {
+		return algospec.Shown(a.Value)
+	}
+	return Default
+}
+
 // Of returns the pruner of a study. The error is that of [Parse].
 func Of(st *study.Study) (Pruner, error) {
 	a, ok := st.Attr(Attribute)

@@ -59,6 +59,15 @@ func Parse(text string) (Sampler, error) {
 	return s, nil
 }
 
+// TextOf is the text that names the sampler of a study, for people: [Default] without
+// one, and as it is stored if that is no text.
+func TextOf(st *study.Study) string {
+	if a, ok := st.Attr(Attribute); ok {
+		return algospec.Shown(a.Value)
+	}
+	return Default
+}
+
 // Of returns the sampler of a study. The error is that of [Parse].
 func Of(st *study.Study) (Sampler, error) {
 	a, ok := st.Attr(Attribute)

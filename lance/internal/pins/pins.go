@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -184,10 +185,7 @@ func hold[P interface{ Release() }](ctx context.Context, take func(context.Conte
 			p.Release()
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(Default.Term / 3):
-		}
+		_ = sleep.For(ctx, Default.Term/3)
 	}
 }
 
@@ -261,10 +259,8 @@ func (w *Watch) Settle(ctx context.Context, store objstore.Store) (Names, error)
 		if err != nil || unknown == 0 {
 			return held, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(Default.Term / 6):
+		if err := sleep.For(ctx, Default.Term/6); err != nil {
+			return nil, err
 		}
 	}
 }
