@@ -136,6 +136,11 @@ func (w *Writer) finish(g *group, members []*request) {
 	began := time.Now()
 	published, err := w.publish(g)
 	w.m.Settle(published)
+	if published {
+		w.show(nil)
+	} else {
+		w.hide()
+	}
 	waiting, _ := w.pending()
 	w.due, w.took = waiting+len(members), time.Since(began)
 	if err != nil {

@@ -42,10 +42,12 @@ func (l layout) readHead() (*snapshot, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &CorruptError{Path: l.head, Err: ErrNotJournal}
 	}
-	b, err := io.ReadAll(io.NewSectionReader(f, 0, 2*maxMetaLine+1))
-	if err != nil {
+	b := make([]byte, min(info.Size(), 2*maxMetaLine)+1)
+	n, err := f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	b = b[:n]
 	s, err := parseHead(b)
 	if err != nil {
 		return nil, l.headError(err)

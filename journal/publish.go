@@ -29,6 +29,7 @@ func (w *Writer) publish(g *group) (published bool, err error) {
 		return false, err
 	}
 	w.data.named = true // whatever the rename answers
+	w.show(&head)
 	if err := w.l.fs.Rename(ticket, w.l.head); err != nil {
 		return false, w.resolve(g, head, fmt.Errorf("publish head: %w", err))
 	}

@@ -126,7 +126,7 @@ func (w *Writer) gather() {
 	if w.lease.wanted() {
 		return
 	}
-	w.patience = min(w.patience+w.took/8, w.took/3, maxPatience)
+	w.patience = min(w.patience+w.took/8, w.took, maxPatience)
 	for until := time.Now().Add(w.patience); ; {
 		n, closing := w.pending()
 		left := time.Until(until)
@@ -184,8 +184,13 @@ func (w *Writer) leaseError(err error) error {
 // the writer; one that is out of reach may come back.
 func (w *Writer) catchUp() error {
 	err := w.reader.Refresh(w.m)
-	if err != nil && !passing(err) {
-		w.ended = err
+	if err != nil {
+		w.hide()
+		if !passing(err) {
+			w.ended = err
+		}
+		return err
 	}
-	return err
+	w.show(nil)
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/fsx"
@@ -22,6 +23,9 @@ type Writer struct {
 
 	wake chan struct{}
 	done chan struct{}
+
+	// view is where the goroutine stands, nil if nobody else can tell.
+	view atomic.Pointer[view]
 
 	mu     sync.Mutex
 	queue  []*request
@@ -99,6 +103,7 @@ func (w *Writer) start() (err error) {
 		return err
 	}
 	w.header = w.reader.Header()
+	w.show(nil)
 	go w.serve()
 	return nil
 }
@@ -124,9 +129,21 @@ func (w *Writer) Do(ctx context.Context, fn func(*Tx) error) error {
 	return w.submit(ctx, fn)
 }
 
-// Refresh applies what others have published since the last call. Errors: those
-// of [Reader.Refresh] and ctx's.
-func (w *Writer) Refresh(ctx context.Context) error { return w.submit(ctx, nil) }
+// Refresh applies what others have published since the last call. What a call of
+// Do is publishing at this moment need not be applied before that call returns.
+// Errors: those of [Reader.Refresh] and ctx's.
+func (w *Writer) Refresh(ctx context.Context) error {
+	if ctx.Err() == nil && w.open() && w.fresh() {
+		return nil
+	}
+	return w.submit(ctx, nil)
+}
+
+func (w *Writer) open() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.closed
+}
 
 func (w *Writer) submit(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {

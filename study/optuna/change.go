@@ -22,8 +22,10 @@ type change struct {
 	target
 	// known is the distribution that a study has for a parameter, if it has been
 	// looked up before; nil looks every time.
-	known func(id study.StudyID, name string) (study.Distribution, bool)
+	known knownDists
 }
+
+type knownDists func(id study.StudyID, name string) (study.Distribution, bool)
 
 // openStudy finds a study that is not deleted.
 func openStudy(snap *study.Snapshot, id int64) (*study.Study, error) {

@@ -19,7 +19,8 @@ const (
 	// DefaultGrace is how long calls may go on after a server was told to end.
 	DefaultGrace = 5 * time.Second
 
-	window = 1 << 20
+	window        = 1 << 20
+	streamWorkers = 32
 )
 
 // ServerOptions configure [NewServer]. The zero value is ready for use.
@@ -60,7 +61,9 @@ func NewServer(store study.Storage, opts *ServerOptions) *Server {
 	s := &Server{store: store, grace: o.Grace}
 	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(o.MaxRequestBytes), grpc.UnaryInterceptor(answered),
 		// Windows of fixed size spare every call the pings that measure them.
-		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window))
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window),
+		// Goroutines that stay have grown their stacks.
+		grpc.NumStreamWorkers(streamWorkers), grpc.SharedWriteBuffer(true))
 	pb.RegisterStorageServiceServer(s.grpc, s)
 	return s
 }
@@ -101,9 +104,11 @@ func (s *Server) current(ctx context.Context) (*study.Snapshot, error) {
 
 // update publishes what do changes, all together or nothing of it.
 func (s *Server) update(ctx context.Context, do func(c change) error) error {
-	return s.store.Update(ctx, func(tx *study.Tx) error {
-		return do(change{target: tx, known: s.dists.get})
-	})
+	return s.updateKnowing(ctx, s.dists.get, do)
+}
+
+func (s *Server) updateKnowing(ctx context.Context, known knownDists, do func(c change) error) error {
+	return s.store.Update(ctx, func(tx *study.Tx) error { return do(change{target: tx, known: known}) })
 }
 
 // distIndex remembers the distribution of a study's parameter, so that setting

@@ -70,10 +70,16 @@ func noneIfEmpty(values []float64) []float64 {
 
 // SetTrialParameter implements the service.
 func (s *Server) SetTrialParameter(ctx context.Context, r *pb.SetTrialParameterRequest) (*pb.SetTrialParameterReply, error) {
-	err := s.update(ctx, func(c change) error {
+	asked := false
+	known := func(id study.StudyID, name string) (d study.Distribution, ok bool) {
+		d, ok = s.dists.get(id, name)
+		asked = asked || !ok
+		return d, ok
+	}
+	err := s.updateKnowing(ctx, known, func(c change) error {
 		return c.setParam(r.TrialId, r.ParamName, r.ParamValueInternal, r.Distribution)
 	})
-	if err == nil {
+	if err == nil && asked {
 		s.dists.learn(s.store.Snapshot(), r.TrialId, r.ParamName)
 	}
 	return &pb.SetTrialParameterReply{}, err
