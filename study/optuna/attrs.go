@@ -90,12 +90,15 @@ func (a attr) unwrapped() (attr, bool) {
 	return a, err == nil && pyValid([]byte(text))
 }
 
-// attrMaps are the two sets of attributes as messages have them.
+// attrMaps are the two sets of attributes as messages have them, nil if empty.
 func attrMaps(all iter.Seq2[string, study.Attr]) (user, system map[string]string) {
-	sets := [2]map[string]string{{}, {}}
-	seqs := [2]map[string]uint64{{}, {}}
+	var sets [2]map[string]string
+	var seqs [2]map[string]uint64
 	for _, s := range all {
 		a, ok := loaded(s)
+		if ok && sets[a.side] == nil {
+			sets[a.side], seqs[a.side] = map[string]string{}, map[string]uint64{}
+		}
 		if ok && s.Seq >= seqs[a.side][a.key] {
 			sets[a.side][a.key], seqs[a.side][a.key] = a.json, s.Seq
 		}

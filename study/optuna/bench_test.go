@@ -22,6 +22,13 @@ const floatDist = `{"name": "FloatDistribution", "attributes": {"step": null, "l
 // serve runs a server on a storage and returns a way to make clients.
 func serve(tb testing.TB, store study.Storage) (dial func() pb.StorageServiceClient) {
 	tb.Helper()
+	_, dial = serveAt(tb, store)
+	return dial
+}
+
+// serveAt is serve, and tells the address.
+func serveAt(tb testing.TB, store study.Storage) (addr string, dial func() pb.StorageServiceClient) {
+	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
@@ -35,7 +42,7 @@ func serve(tb testing.TB, store study.Storage) (dial func() pb.StorageServiceCli
 			tb.Error(err)
 		}
 	})
-	return func() pb.StorageServiceClient {
+	return l.Addr().String(), func() pb.StorageServiceClient {
 		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
 		if err != nil {

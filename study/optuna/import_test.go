@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/foldlog/foldlog/journal"
@@ -45,12 +46,21 @@ func importText(t testing.TB, text string) (*study.Snapshot, *Imported, []string
 	return r.Snapshot(), done, faults
 }
 
+// viewOf is a trial as a client reads it.
+func viewOf(t *study.Trial) *pb.Trial {
+	m := new(pb.Trial)
+	if err := proto.Unmarshal(newViewer().appendTrial(nil, t), m); err != nil {
+		panic(err)
+	}
+	return m
+}
+
 // views are the trials of all studies as messages.
 func views(snap *study.Snapshot) (list []*pb.Trial) {
 	for st := range snap.Studies() {
 		for t := range snap.Trials(st.ID, study.TrialFilter{}) {
 			if !st.Deleted() {
-				list = append(list, newViewer().trial(t))
+				list = append(list, viewOf(t))
 			}
 		}
 	}

@@ -146,7 +146,9 @@ func (s *Server) GetTrial(ctx context.Context, r *pb.GetTrialRequest) (*pb.GetTr
 	if err != nil {
 		return nil, err
 	}
-	return &pb.GetTrialReply{Trial: newViewer().trial(t)}, nil
+	reply := new(pb.GetTrialReply)
+	newViewer().fill(reply, t)
+	return reply, nil
 }
 
 // GetTrials implements the service.
@@ -155,9 +157,7 @@ func (s *Server) GetTrials(ctx context.Context, r *pb.GetTrialsRequest) (*pb.Get
 	if err != nil {
 		return nil, err
 	}
-	view, reply := newViewer(), &pb.GetTrialsReply{}
-	for _, t := range selectTrials(snap, st, r.IncludedTrialIds, r.TrialIdGreaterThan) {
-		reply.Trials = append(reply.Trials, view.trial(t))
-	}
+	reply := new(pb.GetTrialsReply)
+	newViewer().fill(reply, selectTrials(snap, st, r.IncludedTrialIds, r.TrialIdGreaterThan)...)
 	return reply, ctx.Err()
 }

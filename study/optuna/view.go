@@ -53,26 +53,6 @@ func directionsOf(st *study.Study) []pb.StudyDirection {
 	return ds
 }
 
-func (v *viewer) trial(t *study.Trial) *pb.Trial {
-	m := &pb.Trial{
-		TrialId: int64(t.ID), Number: int64(t.Number), State: pb.TrialState(stateNumbers[stateOf(t)]), Values: valuesOf(t),
-		DatetimeStart: startOf(t).local(wireLayout), DatetimeComplete: completeOf(t).local(wireLayout),
-		Params: make(map[string]float64, len(t.Params)), Distributions: make(map[string]string, len(t.Params)),
-		IntermediateValues: make(map[int64]float64, t.NumReports()),
-	}
-	for _, p := range t.Params {
-		text := v.shortDist(p.Dist)
-		if x, ok := toInternal(p.Value); ok && text != "" {
-			m.Params[p.Name], m.Distributions[p.Name] = x, text
-		}
-	}
-	for _, p := range points(t) {
-		m.IntermediateValues[p.step] = p.value
-	}
-	m.UserAttributes, m.SystemAttributes = attrMaps(t.Attrs())
-	return m
-}
-
 // points are the intermediate values; of those of one step the last one counts.
 func points(t *study.Trial) []point {
 	ps := make([]point, 0, t.NumReports())
