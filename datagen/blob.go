@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/foldlog/foldlog/lance"
@@ -34,16 +35,31 @@ func readBlob(ctx context.Context, m *memwal.View, ref BlobRef) ([]byte, error) 
 			return nil, err
 		}
 		addrs, ok := rec.Column(int(rec.NumCols()) - 1).(*array.Uint64)
-		if !ok || rec.NumRows() != 1 || rec.ColumnName(int(rec.NumCols())-1) != lance.RowAddressColumn {
-			return nil, fmt.Errorf("%w: %d rows", ErrNoBlob, rec.NumRows())
+		if !ok || rec.ColumnName(int(rec.NumCols())-1) != lance.RowAddressColumn {
+			return nil, fmt.Errorf("%w: no addresses", ErrNoBlob)
 		}
-		got, err := m.Take(ctx, rec.Place, addrs.Uint64Values(), []string{BlobColumn})
+		at := max(0, rowWith(rec.Column(1), ref.Checksum)) // copies of an event may differ
+		got, err := m.Take(ctx, rec.Place, addrs.Uint64Values()[at:at+1], []string{BlobColumn})
 		if err != nil {
 			return nil, err
 		}
 		return checkedBlob(got.Column(0), ref)
 	}
 	return nil, ErrNoBlob
+}
+
+// rowWith is the row with a text, -1 if there is none.
+func rowWith(col arrow.Array, text string) int {
+	a, ok := col.(texts)
+	if !ok {
+		return -1
+	}
+	for i := range a.Len() {
+		if !a.IsNull(i) && a.Value(i) == text {
+			return i
+		}
+	}
+	return -1
 }
 
 // checkedBlob verifies the one value of a column.

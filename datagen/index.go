@@ -123,7 +123,7 @@ func (x *Index) build(ctx context.Context, v *View) error {
 	fresh := x.log.NewIndex()
 	fresh.version = x.Version() + 1
 	columns := func(table *arrow.Schema) []string { return append(SummaryColumns(table), tagsColumn) }
-	p := &pass{v: v, columns: columns, event: func(e *Event) bool { fresh.event(e); return true }, batch: fresh.batch, seen: map[string]bool{}}
+	p := newPass(v, columns, func(e *Event) bool { fresh.event(e); return true }, fresh.batch)
 	err := v.read(ctx, func(m *memwal.View) error {
 		if err := p.run(ctx, m); err != nil {
 			return err

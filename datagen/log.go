@@ -57,6 +57,8 @@ type Log struct {
 	cache                *cache
 	watches              watches
 	values               values
+	// merging keeps copies of events that differ, so that merging hides no fault.
+	merging memwal.MergeOptions
 }
 
 // OpenRoot opens what logs lie in: a directory, or "s3://bucket/prefix" with the
@@ -190,6 +192,7 @@ func (l *Log) load(ctx context.Context) error {
 		return err
 	}
 	l.table, l.cache = table, newCache(l.opts.CacheBytes)
+	l.merging = memwal.MergeOptions{KeepExisting: true, Differing: LightColumns(base.Schema())}
 	l.views.plan = table.View
 	l.watches.log = l
 	return nil

@@ -182,7 +182,7 @@ func (m *maintainer) merge(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		stats, err := m.table.Adopt(ctx, s.ID, true)
+		stats, err := m.table.Adopt(ctx, s.ID, m.log.merging)
 		if errors.Is(err, objstore.ErrNotFound) {
 			continue // another pass was faster
 		}

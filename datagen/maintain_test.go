@@ -327,6 +327,26 @@ func TestCopiesThatDifferAreAFault(t *testing.T) {
 		check(t, w.Append(t.Context(), rows))
 		check(t, w.Close())
 	}
+	atFault(t, l)
+	shards, err := l.table.Shards(t.Context())
+	check(t, err)
+	for i, s := range shards { // one is in the table then, and the other is not
+		_, err := l.table.Adopt(t.Context(), s.ID, l.merging)
+		check(t, err)
+		if atFault(t, l); i == 1 {
+			_, err := l.MaintainOnce(t.Context(), MaintainOptions{All: true, Rate: -1})
+			check(t, err)
+			atFault(t, l)
+		}
+	}
+	w := newWriter(t, l)
+	s := eventually(t, w, "a") // once the shard without a lease has stood still
+	check(t, s.End(t.Context(), EndCompleted))
+}
+
+// atFault checks that item b has a fault and item a has none, whoever looks.
+func atFault(t *testing.T, l *Log) {
+	t.Helper()
 	v, err := l.View(t.Context())
 	check(t, err)
 	for item, faults := range map[string]bool{"a": false, "b": true} {
@@ -336,6 +356,17 @@ func TestCopiesThatDifferAreAFault(t *testing.T) {
 			t.Errorf("item %s: %v", item, it.Faults)
 		}
 	}
+	for it, err := range v.Folds(t.Context()) {
+		check(t, err)
+		if len(it.Faults) > 0 != (it.ID == "b") {
+			t.Errorf("item %s of all: %v", it.ID, it.Faults)
+		}
+	}
+	o, err := v.Overview(t.Context())
+	check(t, err)
+	if o.Items != 2 || o.Events != 3 || o.Suspects != 1 {
+		t.Errorf("overview %+v", o)
+	}
 	found := 0
 	stats, err := l.Verify(t.Context(), func(err error) {
 		if errors.Is(err, ErrFault) && strings.Contains(err.Error(), `"b"`) {
@@ -343,10 +374,7 @@ func TestCopiesThatDifferAreAFault(t *testing.T) {
 		}
 	})
 	check(t, err)
-	if found == 0 || stats.Events != 2 {
+	if found == 0 || stats.Events != 3 {
 		t.Errorf("verified %+v, found %d", stats, found)
 	}
-	w := newWriter(t, l)
-	s := eventually(t, w, "a") // once the shard without a lease has stood still
-	check(t, s.End(t.Context(), EndCompleted))
 }

@@ -3,6 +3,7 @@ package datagen
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,16 +13,38 @@ import (
 	"github.com/foldlog/foldlog/lance/memwal"
 )
 
-// pass goes over all events of a view. Identities that it has seen in generations it
-// does not see again, in other generations, in the base or in a newer state.
+// pass goes over all events of a view. What it has seen in generations it does not see
+// again, in other generations, in the base or in a newer state. Copies of an event that
+// differ are events of their own, so that lists agree with folds about them.
 type pass struct {
 	v       *View
 	columns func(*arrow.Schema) []string
 	event   func(*Event) bool
 	batch   func(arrow.RecordBatch) error
-	seen    map[string]bool
-	based   bool // rows of the base were passed on
+	// seen has what the first copy of an event says, more what others say.
+	seen  map[string]uint64
+	more  map[contents]bool
+	based bool // rows of the base were passed on
+	// again are identities that the base has too.
+	again []string
 }
+
+// newPass is a pass that gives event those of generations, and batch the rows of the
+// base with some of its columns.
+func newPass(v *View, columns func(*arrow.Schema) []string, event func(*Event) bool, batch func(arrow.RecordBatch) error) *pass {
+	return &pass{v: v, columns: columns, event: event, batch: batch, seen: map[string]uint64{}, more: map[contents]bool{}}
+}
+
+// contents stands for all that an event says.
+type contents struct {
+	id  string
+	sum uint64
+}
+
+// contentSeed is that of sums of contents, which do not leave the process.
+var contentSeed = maphash.MakeSeed()
+
+func sumOf(e *Event) uint64 { return maphash.Bytes(contentSeed, AppendEvent(nil, e)) }
 
 func (p *pass) run(ctx context.Context, m *memwal.View) error {
 	for _, src := range m.Sources() {
@@ -37,11 +60,7 @@ func (p *pass) run(ctx context.Context, m *memwal.View) error {
 		}
 		for i := range g.events {
 			e := &g.events[i]
-			if p.seen[e.ID] {
-				continue
-			}
-			p.seen[e.ID] = true
-			if !p.event(e) {
+			if p.fresh(e) && !p.event(e) {
 				return errEnough
 			}
 		}
@@ -49,8 +68,25 @@ func (p *pass) run(ctx context.Context, m *memwal.View) error {
 	return nil
 }
 
+// fresh reports whether an event is new, or differs from its copies before.
+func (p *pass) fresh(e *Event) bool {
+	sum := sumOf(e)
+	first, again := p.seen[e.ID]
+	if !again {
+		p.seen[e.ID] = sum
+		return true
+	}
+	c := contents{e.ID, sum}
+	if first == sum || p.more[c] {
+		return false
+	}
+	p.more[c] = true
+	return true
+}
+
 func (p *pass) base(ctx context.Context, d *lance.Dataset) error {
 	key := fields[colEventID].Name
+	p.again = nil
 	opts := lance.ScanOptions{Columns: p.columns(d.Schema())}
 	if len(p.seen) > 0 && !slices.Contains(opts.Columns, key) {
 		opts.Columns = append(opts.Columns, key)
@@ -67,6 +103,34 @@ func (p *pass) base(ctx context.Context, d *lance.Dataset) error {
 			return err
 		}
 	}
+	return p.copies(ctx, d, key)
+}
+
+// copiesAtOnce is how many identities are looked up at once.
+const copiesAtOnce = 1000
+
+// copies compares what the base has with what generations have of the same events.
+func (p *pass) copies(ctx context.Context, d *lance.Dataset, key string) error {
+	for ids := range slices.Chunk(p.again, copiesAtOnce) {
+		in := make([]any, len(ids))
+		for i, id := range ids {
+			in[i] = id
+		}
+		opts := lance.ScanOptions{Columns: LightColumns(d.Schema()), Filter: []lance.Condition{{Column: key, Op: lance.In, Values: in}}}
+		for rec, err := range d.Scan(ctx, opts) {
+			if err != nil {
+				return fmt.Errorf("the pass cannot go on in a newer state: %v", err)
+			}
+			for e, err := range Decode(rec) {
+				if err != nil {
+					return err
+				}
+				if p.fresh(&e) && !p.event(&e) {
+					return errEnough
+				}
+			}
+		}
+	}
 	return nil
 }
 
@@ -81,9 +145,10 @@ func (p *pass) unseen(rec arrow.RecordBatch, key string) error {
 	}
 	from := int64(0)
 	for i := range rec.NumRows() {
-		if !p.seen[ids.Value(int(i))] {
+		if _, seen := p.seen[ids.Value(int(i))]; !seen {
 			continue
 		}
+		p.again = append(p.again, string([]byte(ids.Value(int(i)))))
 		if err := p.part(rec, from, i); err != nil {
 			return err
 		}

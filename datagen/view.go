@@ -206,6 +206,6 @@ var errEnough = errors.New("enough")
 // each passes over all events, each once: event gets those of generations, batch the
 // rows of the base with some of the columns.
 func (v *View) each(ctx context.Context, columns func(*arrow.Schema) []string, event func(*Event) bool, batch func(arrow.RecordBatch) error) error {
-	p := &pass{v: v, columns: columns, event: event, batch: batch, seen: map[string]bool{}}
+	p := newPass(v, columns, event, batch)
 	return v.read(ctx, func(m *memwal.View) error { return p.run(ctx, m) })
 }

@@ -87,7 +87,7 @@ func (w *Writer) holder() holder {
 }
 
 func (w *Writer) shardOptions() memwal.WriterOptions {
-	return memwal.WriterOptions{Shard: w.shard, MergeAfter: w.opts.MergeAfter, MaxLive: w.opts.MaxLive, KeepExisting: true}
+	return memwal.WriterOptions{Shard: w.shard, MergeAfter: w.opts.MergeAfter, MaxLive: w.opts.MaxLive, MergeOptions: w.log.merging}
 }
 
 // Run is the name of the run that the writer's events are attributed to.
@@ -309,7 +309,7 @@ func (w *Writer) Close(ctx context.Context) error {
 func (w *Writer) handOver(ctx context.Context) error {
 	deadline := time.Now().Add(w.log.opts.RetryFor)
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		_, err := w.log.table.Adopt(ctx, w.shard, true)
+		_, err := w.log.table.Adopt(ctx, w.shard, w.log.merging)
 		if err == nil || errors.Is(err, objstore.ErrNotFound) { // another merged and removed it
 			return nil
 		}

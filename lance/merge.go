@@ -24,6 +24,11 @@ type Merge struct {
 	// KeepExisting drops rows whose key the table has, instead of replacing the
 	// table's: right for rows that never change.
 	KeepExisting bool
+	// Differing, with KeepExisting, names columns: a row that says something else there
+	// than the table's row of its key, or than another of Rows, is inserted beside it,
+	// so that readers see the contradiction. It is for rows that never change, whose
+	// copies should be the same.
+	Differing []string
 	// Tombstone names a bool column of Rows, which is not the table's: where it is
 	// true the row says that its key is deleted.
 	Tombstone string
@@ -41,7 +46,8 @@ type Progress struct {
 // MergeStats says what a merge did.
 type MergeStats struct {
 	// Inserted counts rows of new keys, Replaced rows whose key the table had,
-	// Kept rows that were dropped because of KeepExisting, and Deleted rows of the
+	// Kept rows that were dropped because of KeepExisting (those that differ are
+	// inserted), and Deleted rows of the
 	// table that went because of a tombstone.
 	Inserted, Replaced, Kept, Deleted int64
 }
@@ -93,6 +99,10 @@ type merger struct {
 	// existing are the addresses of the table's rows by key.
 	existing map[string][]uint64
 	seen     map[uint64]bool // fragments that existing knows
+	// twice are keys of several rows, differ the numbers of rows that are inserted
+	// though there are others of their keys; contested are the keys that it decides.
+	twice, contested map[string]bool
+	differ           map[int64]bool
 }
 
 type mergeRow struct {
@@ -133,6 +143,9 @@ func (m *merger) run(ctx context.Context) (*Dataset, error) {
 		return nil, err
 	}
 	if err := m.find(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.compare(ctx); err != nil {
 		return nil, err
 	}
 	frags, err := m.d.writeFragments(ctx, m.rows())
@@ -193,7 +206,7 @@ func (m *merger) progressed(next *format.Manifest) ([]format.Index, error) {
 
 // gather reads the keys and keeps the last row of each.
 func (m *merger) gather() error {
-	m.last = map[string]mergeRow{}
+	m.last, m.twice = map[string]mergeRow{}, map[string]bool{}
 	row := int64(0)
 	for rec, err := range m.spec.Rows {
 		if err != nil {
@@ -207,7 +220,11 @@ func (m *merger) gather() error {
 			if keys.arr.IsNull(i) {
 				return fmt.Errorf("row %d has no key", row)
 			}
-			m.last[string(keys.bytes(i))] = mergeRow{row, dead != nil && dead.IsValid(i) && dead.Value(i)}
+			k := string(keys.bytes(i))
+			if _, again := m.last[k]; again && m.comparing() {
+				m.twice[k] = true
+			}
+			m.last[k] = mergeRow{row, dead != nil && dead.IsValid(i) && dead.Value(i)}
 			row++
 		}
 	}
@@ -293,7 +310,7 @@ func (m *merger) recheck(ctx context.Context, latest *format.Manifest) error {
 	again := false
 	err := m.scan(ctx, &part, keys, func(k string, _ uint64) {
 		_, known := m.existing[k]
-		again = again || !known || !m.spec.KeepExisting
+		again = again || !known || !m.spec.KeepExisting || m.comparing()
 	})
 	if err == nil && again {
 		return errReplan
@@ -339,7 +356,13 @@ func (m *merger) wanted(k string, row int64) bool {
 	last := m.last[k]
 	_, exists := m.existing[k]
 	switch {
+	case m.differ[row]:
+		m.stats.Inserted++
+		return true
 	case last.row != row:
+		return false
+	case m.contested[k]:
+		m.stats.Kept++
 		return false
 	case last.deleted && exists:
 		m.stats.Deleted++

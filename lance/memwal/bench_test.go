@@ -26,7 +26,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprintf("sync=%t", sync), func(b *testing.B) {
 			s, err := objstore.OpenLocal(b.TempDir(), objstore.LocalOptions{NoSync: !sync})
 			ok(b, err)
-			w := newWriter(b, newTable(b, s, lancetest.Events), WriterOptions{KeepExisting: true})
+			w := newWriter(b, newTable(b, s, lancetest.Events), WriterOptions{MergeOptions: MergeOptions{KeepExisting: true}})
 			batch := lancetest.EventBatch(0, 5, 1, 0)
 			for b.Loop() {
 				ok(b, w.Append(b.Context(), batch))
@@ -42,7 +42,7 @@ func BenchmarkAppendOverBare(b *testing.B) {
 	dir := b.TempDir()
 	s, err := objstore.OpenLocal(filepath.Join(dir, "table"), objstore.LocalOptions{})
 	ok(b, err)
-	w := newWriter(b, newTable(b, s, lancetest.Events), WriterOptions{KeepExisting: true})
+	w := newWriter(b, newTable(b, s, lancetest.Events), WriterOptions{MergeOptions: MergeOptions{KeepExisting: true}})
 	batch := lancetest.EventBatch(0, 5, 1, 0)
 	ok(b, w.Append(b.Context(), batch))
 	files := map[string][]byte{}
@@ -132,7 +132,7 @@ func bareGeneration(b *testing.B, dir string, i int, files map[string][]byte) {
 func BenchmarkAppend64(b *testing.B) {
 	s, err := objstore.OpenLocal(b.TempDir(), objstore.LocalOptions{})
 	ok(b, err)
-	w := newWriter(b, newTable(b, s, lancetest.Events), WriterOptions{KeepExisting: true})
+	w := newWriter(b, newTable(b, s, lancetest.Events), WriterOptions{MergeOptions: MergeOptions{KeepExisting: true}})
 	batches := make([]arrow.RecordBatch, 64)
 	for i := range batches {
 		batches[i] = lancetest.EventBatch(6*i, 6*i+6, 1, 0)
@@ -186,7 +186,7 @@ func TestManyGenerationsStayFew(t *testing.T) {
 	}
 	s := objstore.NewMemory()
 	table := newTable(t, s, small)
-	w := newWriter(t, table, WriterOptions{KeepExisting: true, MaxLive: 128})
+	w := newWriter(t, table, WriterOptions{MergeOptions: MergeOptions{KeepExisting: true}, MaxLive: 128})
 	for i := range generations {
 		ok(t, w.Append(t.Context(), kv(fmt.Sprintf("key-%06d", i), i)))
 		if i%1000 == 999 {

@@ -129,7 +129,7 @@ func upkeep(t *testing.T, s objstore.Store) {
 	shards, err := table.Shards(t.Context())
 	ok(t, err)
 	for _, shard := range shards {
-		_, err := table.Adopt(t.Context(), shard.ID, false)
+		_, err := table.Adopt(t.Context(), shard.ID, MergeOptions{})
 		ok(t, err)
 	}
 	_, err = table.Collect(t.Context(), CollectOptions{AnyAge: true})

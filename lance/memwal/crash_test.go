@@ -62,7 +62,7 @@ func life(t *testing.T, store objstore.Store) (acked []string, finished bool) {
 		return nil, false
 	}
 	for round := range 2 {
-		w, err := table.NewWriter(ctx, WriterOptions{MergeAfter: -1, KeepExisting: true})
+		w, err := table.NewWriter(ctx, WriterOptions{MergeAfter: -1, MergeOptions: MergeOptions{KeepExisting: true}})
 		if err != nil {
 			return acked, false
 		}
@@ -83,7 +83,7 @@ func life(t *testing.T, store objstore.Store) (acked []string, finished bool) {
 		if round == 1 {
 			acked = append(acked, "last=7")
 		}
-		if _, err := table.Adopt(ctx, w.Shard(), true); err != nil {
+		if _, err := table.Adopt(ctx, w.Shard(), MergeOptions{KeepExisting: true}); err != nil {
 			return acked, false
 		}
 		if !maintain(ctx, table) {
@@ -128,7 +128,7 @@ func TestWritersShareABucket(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range 3 {
 		table := newTable(t, open(), small)
-		w0 := newWriter(t, table, WriterOptions{MergeAfter: 3, KeepExisting: true})
+		w0 := newWriter(t, table, WriterOptions{MergeAfter: 3, MergeOptions: MergeOptions{KeepExisting: true}})
 		wg.Go(func() {
 			for i := range 8 {
 				if err := w0.Append(context.Background(), kv(fmt.Sprintf("%d-%d", w, i), i)); err != nil {

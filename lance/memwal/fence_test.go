@@ -27,7 +27,7 @@ func TestAFencedWriterCannotAcknowledge(t *testing.T) {
 	want(t, first.Append(t.Context(), kv("b", 1)), ErrFenced)
 	ok(t, second.Append(t.Context(), kv("c", 1)))
 	same(t, "rows", []string{"a=1", "c=1"}, read(t, table, lance.ScanOptions{}))
-	_, err := table.Adopt(t.Context(), first.Shard(), true)
+	_, err := table.Adopt(t.Context(), first.Shard(), MergeOptions{KeepExisting: true})
 	ok(t, err)
 	want(t, second.Append(t.Context(), kv("d", 1)), ErrFenced)
 	_, err = table.NewWriter(t.Context(), WriterOptions{Shard: first.Shard()})

@@ -22,12 +22,12 @@ import (
 // into the table. Doing it again, or after a crash within, goes on where it stood.
 // A shard that a sharding spec names is claimed and merged but not sealed, for its
 // writers come back. Whether a writer is dead is for the caller to know.
-func (t *Table) Adopt(ctx context.Context, id ID, keepExisting bool) (lance.MergeStats, error) {
+func (t *Table) Adopt(ctx context.Context, id ID, opts MergeOptions) (lance.MergeStats, error) {
 	s, err := t.seal(ctx, id)
 	if err != nil {
 		return lance.MergeStats{}, fmt.Errorf("adopt shard %s: %w", id, err)
 	}
-	stats, _, err := t.merge(ctx, s, keepExisting)
+	stats, _, err := t.merge(ctx, s, opts)
 	if err != nil {
 		return stats, fmt.Errorf("adopt shard %s: %w", id, err)
 	}

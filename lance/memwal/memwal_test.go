@@ -230,7 +230,7 @@ func TestReadersSeeEveryAcknowledgedRow(t *testing.T) {
 	stop := make(chan struct{})
 	var writers, others sync.WaitGroup
 	for w := range 3 {
-		w := newWriter(t, table, WriterOptions{MergeAfter: 4, KeepExisting: true, Shard: ID{byte(w + 1), 6: 0x40, 8: 0x80}})
+		w := newWriter(t, table, WriterOptions{MergeAfter: 4, MergeOptions: MergeOptions{KeepExisting: true}, Shard: ID{byte(w + 1), 6: 0x40, 8: 0x80}})
 		writers.Go(func() {
 			for i := range 40 {
 				key := fmt.Sprintf("%x-%d", w.Shard()[0], i)

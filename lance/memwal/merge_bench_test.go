@@ -21,7 +21,7 @@ func BenchmarkAppendDuringMerge(b *testing.B) {
 		return objstore.Fate{}
 	})
 	table := newTable(b, s, lancetest.Events)
-	w := newWriter(b, table, WriterOptions{KeepExisting: true, MergeAfter: -1})
+	w := newWriter(b, table, WriterOptions{MergeOptions: MergeOptions{KeepExisting: true}, MergeAfter: -1})
 	n := 0
 	add := func() time.Duration {
 		start := time.Now()
@@ -80,7 +80,7 @@ func TestAMergeMakesFewRequests(t *testing.T) {
 		return objstore.Fate{}
 	})
 	table := newTable(t, s, lancetest.Events)
-	w := newWriter(t, table, WriterOptions{KeepExisting: true, MergeAfter: -1})
+	w := newWriter(t, table, WriterOptions{MergeOptions: MergeOptions{KeepExisting: true}, MergeAfter: -1})
 	for i := range 64 {
 		ok(t, w.Append(t.Context(), lancetest.EventBatch(6*i, 6*i+6, 1, 0)))
 	}

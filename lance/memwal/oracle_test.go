@@ -88,7 +88,7 @@ func TestTheRealLanceReadsOurShards(t *testing.T) {
 	_, err = one.Merge(t.Context())
 	ok(t, err)
 	same(t, "half merged", all, realRows(t, real, args(dir)))
-	_, err = table.Adopt(t.Context(), two.Shard(), true)
+	_, err = table.Adopt(t.Context(), two.Shard(), MergeOptions{KeepExisting: true})
 	ok(t, err)
 	same(t, "adopted", all, realRows(t, real, args(dir)))
 	same(t, "the base has all", all, realRows(t, real, args(dir, "lsm", false)))

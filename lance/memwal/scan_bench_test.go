@@ -77,7 +77,7 @@ func makeBenchGenerations(ctx context.Context, s objstore.Store) error {
 	if err != nil || v.Generations() >= benchGens {
 		return err
 	}
-	w, err := table.NewWriter(ctx, WriterOptions{MergeAfter: -1, KeepExisting: true})
+	w, err := table.NewWriter(ctx, WriterOptions{MergeAfter: -1, MergeOptions: MergeOptions{KeepExisting: true}})
 	if err != nil {
 		return err
 	}

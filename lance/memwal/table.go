@@ -139,13 +139,23 @@ func (t *Table) states(ctx context.Context) ([]*state, error) {
 // ioWorkers is how many reads one call has under way at once.
 const ioWorkers = 16
 
+// MergeOptions says what becomes of rows whose keys the table has. The zero value is
+// that the newest replaces them.
+type MergeOptions struct {
+	// KeepExisting says that rows never change: the table's are kept.
+	KeepExisting bool
+	// Differing, with KeepExisting, are columns in which the copies of a row should be
+	// the same: see lance.Merge.
+	Differing []string
+}
+
 // maxMergeBytes bounds the keys that one merge holds in memory, by the size of the
 // generations.
 const maxMergeBytes = 256 << 20
 
 // merge brings generations of a shard into the table, oldest first, one commit for as
 // many as fit, and returns up to which number the table has them.
-func (t *Table) merge(ctx context.Context, s *state, keep bool) (total lance.MergeStats, upTo uint64, err error) {
+func (t *Table) merge(ctx context.Context, s *state, opts MergeOptions) (total lance.MergeStats, upTo uint64, err error) {
 	for {
 		d, err := t.Base(ctx)
 		if err != nil {
@@ -162,7 +172,7 @@ func (t *Table) merge(ctx context.Context, s *state, keep bool) (total lance.Mer
 		}
 		last := group[len(group)-1].number
 		_, stats, err := d.Merge(ctx, lance.Merge{
-			Rows: t.rowsOf(ctx, s.id, group), KeepExisting: keep, Tombstone: Tombstone,
+			Rows: t.rowsOf(ctx, s.id, group), KeepExisting: opts.KeepExisting, Differing: opts.Differing, Tombstone: Tombstone,
 			Progress: &lance.Progress{Shard: s.id, Generation: last},
 		})
 		if errors.Is(err, lance.ErrMerged) {

@@ -39,9 +39,8 @@ type WriterOptions struct {
 	// MaxLive is how many unmerged generations make appends wait for a merge; zero is
 	// DefaultMaxLive, negative is no bound.
 	MaxLive int
-	// KeepExisting says that rows never change: of rows with a key that the table has
-	// the table's are kept. Otherwise the newest replaces them.
-	KeepExisting bool
+	// MergeOptions are those of its merges.
+	MergeOptions
 }
 
 func (o WriterOptions) withDefaults() WriterOptions {
@@ -369,7 +368,7 @@ func (w *Writer) Merge(ctx context.Context) (lance.MergeStats, error) {
 	w.mu.Lock()
 	s := w.shard.state.clone()
 	w.mu.Unlock()
-	stats, upTo, err := w.table.merge(ctx, s, w.opts.KeepExisting)
+	stats, upTo, err := w.table.merge(ctx, s, w.opts.MergeOptions)
 	if err != nil {
 		return stats, fmt.Errorf("merge shard %s: %w", w.id, err)
 	}

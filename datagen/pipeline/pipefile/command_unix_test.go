@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/foldlog/foldlog/datagen"
@@ -35,6 +37,19 @@ func TestACommandGetsTheItemAndTheStep(t *testing.T) {
 		"\na s loop#3/s 2 3 e\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%v: got %s\nwant %s", err, out, want)
+	}
+}
+
+func TestABlobIsARegularFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"pipe", ".", "/dev/zero"} {
+		_, _, err := Changes([]byte(`{"b":{"$blob":"`+path+`"}}`), dir)
+		if err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 

@@ -52,6 +52,9 @@ func Sources(file string, r io.Reader, dir string) iter.Seq2[pipeline.Source, er
 				continue
 			}
 			s, err := source(bytes.Clone(text), dir)
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = errors.New("the JSON ends too early")
+			}
 			if err != nil {
 				yield(s, &SourceError{file, n, err})
 				return
@@ -118,6 +121,8 @@ func key(raw []byte) (string, error) {
 	switch {
 	case text == "":
 		return "", errors.New("the key is empty")
+	case len(text) > datagen.MaxTextBytes:
+		return "", fmt.Errorf("the key has %d bytes, and %d is the most", len(text), datagen.MaxTextBytes)
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return "", fmt.Errorf("the key %q has a character that no key may have", text)
 	}

@@ -150,7 +150,18 @@ func specialValue(key string, raw json.RawMessage, dir string) (v datagen.Value,
 	return v, fmt.Errorf("the key %q is not known; there are %s, %s, %s and %s", key, blobKey, floatKey, appendKey, jsonKey)
 }
 
+// readBlob reads a regular file; another, such as a pipe, might never end.
 func readBlob(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err == nil && info.Size() > datagen.MaxBlobBytes {
+		err = &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("more than %d bytes", datagen.MaxBlobBytes)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read blob: %w", err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read blob: %w", err)
