@@ -80,3 +80,41 @@ func TestAnItemIsResumedWhereItEnded(t *testing.T) {
 		t.Errorf("claim file %s is left", info.Key)
 	}
 }
+
+// TestAWriterAppendsToNoValueThatWasSet would put the item at fault for good.
+func TestAWriterAppendsToNoValueThatWasSet(t *testing.T) {
+	l := newLog(t, objstore.NewMemory())
+	w := newWriter(t, l)
+	s, err := w.Open(t.Context(), "a", CreateOptions{})
+	check(t, err)
+	if err := s.Checkpoint(t.Context(), step(0), []Change{set("x", 1), Append("x", IntValue(2))}); !errors.Is(err, ErrEvent) {
+		t.Errorf("in one checkpoint: %v", err)
+	}
+	check(t, s.Checkpoint(t.Context(), step(0), []Change{Append("x", IntValue(2)), set("x", 1), set("y", 1)}))
+	if err := s.Checkpoint(t.Context(), step(1), []Change{Append("y", IntValue(2))}); !errors.Is(err, ErrEvent) {
+		t.Errorf("in the next checkpoint: %v", err)
+	}
+	check(t, s.Checkpoint(t.Context(), step(1), []Change{set("y", 2)}))
+	v, err := l.View(t.Context())
+	check(t, err)
+	it, err := v.Item(t.Context(), "a", AsOf{})
+	check(t, err)
+	if len(it.Faults) > 0 || len(it.Steps) != 2 {
+		t.Errorf("%+v", it)
+	}
+	check(t, s.End(t.Context(), EndCompleted))
+	s, err = w.Open(t.Context(), "a", CreateOptions{Rerun: true})
+	check(t, err)
+	check(t, s.Checkpoint(t.Context(), step(0), []Change{Append("y", IntValue(1))})) // a re-run has no fields
+	raw := []Event{{Item: "b", Checkpoint: "c", Kind: ItemCreated}, {Item: "b", Seq: 1, Checkpoint: "c", Kind: FieldSet}, {Item: "b", Seq: 2, Checkpoint: "c", Kind: FieldAppend}, {Item: "b", Seq: 3, Checkpoint: "c", Kind: StepCompleted}}
+	st, x := step(0), set("x", 1)
+	for i := range raw[1:] {
+		raw[i+1].Step = &st
+		if raw[i+1].Kind != StepCompleted {
+			raw[i+1].Field = &x.Field
+		}
+	}
+	if err := w.Append(t.Context(), raw); !errors.Is(err, ErrEvent) {
+		t.Errorf("given events: %v", err)
+	}
+}

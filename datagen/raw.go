@@ -108,6 +108,9 @@ func (s *Stream) appendRaw(ctx context.Context, batch []Event) error {
 	if err := s.follows(&batch[0]); err != nil {
 		return err
 	}
+	if err := s.checkModes(batch); err != nil {
+		return err
+	}
 	if err := s.commit(ctx, batch); err != nil {
 		return err
 	}

@@ -205,13 +205,42 @@ func (s *Stream) write(ctx context.Context, events []*Event) error {
 	for i, e := range events {
 		batch[i] = *e
 	}
-	if err := CheckBatch(batch); err != nil {
+	err := CheckBatch(batch)
+	if err == nil {
+		err = s.checkModes(batch)
+	}
+	if err != nil {
 		return fmt.Errorf("item %q: %w", s.id, err)
 	}
 	if err := s.commit(ctx, batch); err != nil {
 		return fmt.Errorf("item %q: %w", s.id, err)
 	}
 	s.written(ctx, batch)
+	return nil
+}
+
+// checkModes refuses a value that is appended to one that was set, which would put the
+// item at fault.
+func (s *Stream) checkModes(batch []Event) error {
+	set := map[string]bool{}
+	it := s.folder.Item()
+	for i := range batch {
+		switch e := &batch[i]; e.Kind {
+		case ItemCreated:
+			it = nil
+			clear(set)
+		case FieldSet, FieldAppend:
+			name := e.Field.Name
+			was, ok := set[name]
+			if !ok && it != nil {
+				at, there := it.fields[name]
+				was = there && !it.Fields[at].Appended
+			}
+			if set[name] = e.Kind == FieldSet; was && !set[name] {
+				return &EventError{Index: i, ID: e.ID, Column: "field_name", Err: fmt.Errorf("a value is appended to field %q, which was set", name)}
+			}
+		}
+	}
 	return nil
 }
 

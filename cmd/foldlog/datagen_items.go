@@ -121,12 +121,12 @@ func (a *app) listItems(ctx context.Context, v *datagen.View, o *itemsOptions) e
 		cli.Column{Title: "UPDATED"}, cli.Column{Title: "ERROR"}, cli.Column{Title: "TAGS"})
 	t.Bold = a.Color()
 	for _, s := range list {
-		t.Row(s.ID, string(s.Status), s.Step, strconv.Itoa(int(s.Attempt)), cli.Count(int64(s.Events)), a.age(millis(s.Updated)), s.ErrorType, shorten(string(s.Tags), 60))
+		t.Row(shorten(s.ID, 100), string(s.Status), s.Step, strconv.Itoa(int(s.Attempt)), cli.Count(int64(s.Events)), a.age(millis(s.Updated)), s.ErrorType, shorten(string(s.Tags), 60))
 	}
 	return t.Write(a.Out())
 }
 
-// sortedItems keeps no more than the limit if the order is that of the log.
+// sortedItems keeps little more than the limit in memory.
 func sortedItems(ctx context.Context, v *datagen.View, o *itemsOptions) ([]datagen.ItemSummary, error) {
 	var list []datagen.ItemSummary
 	for s, err := range v.Items(ctx, o.filter) {
@@ -136,15 +136,24 @@ func sortedItems(ctx context.Context, v *datagen.View, o *itemsOptions) ([]datag
 		if !o.roots || s.Parent == "" {
 			list = append(list, s)
 		}
+		if o.limit > 0 && len(list) >= 2*o.limit+1000 {
+			list = o.first(list)
+		}
 	}
+	return o.first(list), nil
+}
+
+// first sorts a list and cuts it at the limit.
+func (o *itemsOptions) first(list []datagen.ItemSummary) []datagen.ItemSummary {
 	order := itemOrders[o.sort]
 	slices.SortStableFunc(list, func(x, y datagen.ItemSummary) int {
 		return cmp.Or(order(x, y), datagen.CompareIDs(x.ID, y.ID))
 	})
 	if o.limit > 0 && len(list) > o.limit {
+		clear(list[o.limit:])
 		list = list[:o.limit]
 	}
-	return list, nil
+	return list
 }
 
 func (a *app) datagenFailuresCmd() *cobra.Command {

@@ -291,8 +291,10 @@ func (w *walk) step(ctx context.Context, step datagen.Step, retry Retry, at plac
 	}
 	for try := 1; ; try++ {
 		call, err := w.attempt(ctx, step, try, at, fn)
-		if err == nil {
-			return w.record(ctx, call)
+		if err == nil { // what the log refuses is the step's failure
+			if err = w.record(ctx, call); !errors.Is(err, datagen.ErrEvent) {
+				return err
+			}
 		}
 		if stop := w.stopped(ctx, err); stop != nil {
 			return stop

@@ -129,7 +129,7 @@ func (c *command) execute(ctx context.Context, call *pipeline.Call, dir string, 
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case running.Err() != nil:
+	case err != nil && running.Err() != nil:
 		failed.Kind, failed.Err = "timeout", fmt.Errorf("it took longer than %v", c.timeout)
 	case errors.As(err, &exit):
 		failed.Kind, failed.Status = exit.Error(), exit.ExitCode()

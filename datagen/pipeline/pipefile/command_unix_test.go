@@ -40,6 +40,15 @@ func TestACommandGetsTheItemAndTheStep(t *testing.T) {
 	}
 }
 
+// TestWhatACommandLeavesRunningIsNotItsTimeout leaves a process that holds the output.
+func TestWhatACommandLeavesRunningIsNotItsTimeout(t *testing.T) {
+	call := &pipeline.Call{State: pipeline.State{Item: item(), Iteration: -1}, Try: 1}
+	c := &command{args: []string{"sh", "-c", `sleep 60 & echo '{"n":1}'`}, timeout: 1e9}
+	if out, err := perform(t, t.Context(), c, call); err != nil || string(out) != "{\"n\":1}\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 func TestABlobIsARegularFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
