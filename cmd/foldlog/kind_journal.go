@@ -160,7 +160,14 @@ func (journalKind) fold(ctx context.Context, log string, found *inspection, deta
 		found.Writers = append(found.Writers, *writers[id])
 	}
 	snap := replay.Snapshot()
-	found.Counts["studies"] = int64(snap.NumStudies())
+	found.Counts["studies"] = 0
+	for st := range snap.Studies() {
+		if st.Deleted() {
+			found.Counts["deleted studies"]++
+		} else {
+			found.Counts["studies"]++
+		}
+	}
 	found.Counts["trials"] = int64(snap.NumTrials())
 	detail.Studies = studySummaries(snap)
 	found.Notes = append(found.Notes, replay.Notes()...)
