@@ -63,7 +63,7 @@ func NewServer(store study.Storage, opts *ServerOptions) *Server {
 		// Windows of fixed size spare every call the pings that measure them.
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window),
 		// Goroutines that stay have grown their stacks.
-		grpc.NumStreamWorkers(streamWorkers), grpc.SharedWriteBuffer(true))
+		grpc.NumStreamWorkers(streamWorkers))
 	pb.RegisterStorageServiceServer(s.grpc, s)
 	return s
 }
