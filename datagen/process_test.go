@@ -1,8 +1,6 @@
 package datagen
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/objstore/s3test"
 )
@@ -25,13 +24,7 @@ import (
 const childEnv = "FOLDLOG_DATAGEN_WORKER"
 
 func TestMain(m *testing.M) {
-	if root := os.Getenv(childEnv); root != "" {
-		if err := worker(root); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	proctest.Role(childEnv, worker)
 	code := m.Run()
 	s3test.Stop()
 	os.Exit(code)
@@ -76,24 +69,10 @@ func newProcesses(t *testing.T, root string, keys []string, env ...string) *proc
 // start starts a worker; its end is told to the channel.
 func (p *processes) start() (*exec.Cmd, <-chan error) {
 	p.t.Helper()
-	cmd := exec.CommandContext(p.t.Context(), os.Args[0])
-	cmd.Env = append(append(os.Environ(), childEnv+"="+p.root, "KEYS="+strings.Join(p.keys, ",")), p.env...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
+	env := append([]string{childEnv + "=" + p.root, "KEYS=" + strings.Join(p.keys, ",")}, p.env...)
+	cmd := proctest.Self(p.t.Context(), env...)
+	done, err := proctest.Start(cmd, p.heard)
 	check(p.t, err)
-	check(p.t, cmd.Start())
-	done := make(chan error, 1)
-	go func() {
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			p.heard(lines.Text())
-		}
-		err := cmd.Wait()
-		if err != nil {
-			err = fmt.Errorf("%w: %s", err, stderr.String())
-		}
-		done <- err
-	}()
 	return cmd, done
 }
 

@@ -3,7 +3,6 @@
 package journal
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/fsx"
+	"github.com/foldlog/foldlog/internal/proctest"
 )
 
 func init() {
@@ -136,20 +136,14 @@ func run(t testing.TB, cmd *exec.Cmd, role string) *child {
 		t.Fatal(err)
 	}
 	c.stdin = in
-	out, err := c.cmd.StdoutPipe()
+	ended, err := proctest.Start(c.cmd, c.take)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.kill)
 	c.done.Go(func() {
 		defer close(c.lines)
-		for s := bufio.NewScanner(out); s.Scan(); {
-			c.take(s.Text())
-		}
-		err := c.cmd.Wait()
+		err := <-ended
 		c.mu.Lock()
 		c.err = err
 		c.mu.Unlock()

@@ -1,11 +1,12 @@
 package journal
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/foldlog/foldlog/internal/proctest"
 )
 
 // helperEnv names the role that this test binary plays when a test runs it as a
@@ -16,12 +17,6 @@ const helperEnv = "FOLDLOG_JOURNAL_HELPER"
 var helpers = map[string]func(args []string) error{}
 
 func TestMain(m *testing.M) {
-	if role := os.Getenv(helperEnv); role != "" {
-		if err := helpers[role](os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, role+":", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	proctest.Role(helperEnv, func(role string) error { return helpers[role](os.Args[1:]) })
 	goleak.VerifyTestMain(m)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/metrics/streamtest"
 )
@@ -26,25 +27,21 @@ import (
 const writerEnv = "FOLDLOG_TEST_WRITER"
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(writerEnv); path != "" {
-		os.Exit(trainForever(path))
-	}
+	proctest.Role(writerEnv, trainForever)
 	os.Exit(m.Run())
 }
 
-func trainForever(path string) int {
+func trainForever(path string) error {
 	rt, err := metrics.Start(metrics.Options{Slug: "child", EmitterOptions: metrics.EmitterOptions{
 		Targets: []metrics.Target{{Kind: metrics.TargetJSONL, Path: path}}, FlushEvery: time.Millisecond}})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
 	ctx, stop := rt.OnSignal(context.Background())
 	defer stop()
 	for i := int64(1); ctx.Err() == nil; i++ {
 		if err := rt.Run().Metric(i, "loss", metrics.Int(i), ""); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+			return err
 		}
 		if i == 1000 {
 			fmt.Println("under way")
@@ -54,17 +51,15 @@ func trainForever(path string) int {
 		}
 	}
 	if r := rt.Done(); r.Lost() > 0 {
-		fmt.Fprintln(os.Stderr, r)
-		return 1
+		return errors.New(r.String())
 	}
-	return 0
+	return nil
 }
 
 // train starts the child and returns when it is under way.
 func train(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), writerEnv+"="+path)
+	cmd := proctest.Self(context.Background(), writerEnv+"="+path)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	must(t, err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
@@ -329,13 +329,7 @@ func TestACancelledContextStopsACall(t *testing.T) {
 
 // TestMain lets the test binary be one of several processes that race.
 func TestMain(m *testing.M) {
-	if spec := os.Getenv("OBJSTORE_RACER"); spec != "" {
-		if err := race(spec); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	proctest.Role("OBJSTORE_RACER", race)
 	code := m.Run()
 	s3test.Stop()
 	os.Exit(code)
@@ -380,9 +374,7 @@ func TestProcessesRacingWinEachKeyOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range outputs {
 				wg.Go(func() {
-					cmd := exec.Command(os.Args[0])
-					cmd.Env = append(os.Environ(), "OBJSTORE_RACER="+spec)
-					out, err := cmd.CombinedOutput()
+					out, err := proctest.Self(t.Context(), "OBJSTORE_RACER="+spec).CombinedOutput()
 					if err != nil {
 						t.Errorf("%v: %s", err, out)
 					}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
 	"time"
+
+	"github.com/foldlog/foldlog/internal/fault"
 )
 
 var errClosed = errors.New("writer is closed")
@@ -48,12 +49,10 @@ type Fate struct {
 
 // Fault passes calls on to another store unless the hook decides otherwise.
 type Fault struct {
+	fault.Calls
+
 	store Store
 	hook  func(Call) Fate
-
-	mu      sync.Mutex
-	n       int
-	crashed bool
 }
 
 var (
@@ -65,32 +64,13 @@ var (
 // goroutine makes it; it may sleep to be a slow store.
 func NewFault(s Store, hook func(Call) Fate) *Fault { return &Fault{store: s, hook: hook} }
 
-// Changes returns the number of changing calls so far.
-func (f *Fault) Changes() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.n
-}
-
-// Crash makes every later call fail.
-func (f *Fault) Crash() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.crashed = true
-}
-
 func (f *Fault) fate(op, key string) Fate {
-	f.mu.Lock()
-	if f.crashed {
-		f.mu.Unlock()
+	c := Call{Op: op, Key: key}
+	n, alive := f.Next(c.Mutates())
+	if !alive {
 		return Fate{Err: ErrCrashed}
 	}
-	c := Call{Op: op, Key: key}
-	if c.Mutates() {
-		f.n++
-	}
-	c.N = f.n
-	f.mu.Unlock()
+	c.N = n
 	fate := f.hook(c)
 	if fate.Crash {
 		f.Crash()

@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -27,13 +28,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("FOLDLOG_TEST_SUPERVISOR") != "" {
 		os.Exit(superviseForTest())
 	}
-	if os.Getenv("FOLDLOG_TEST_WORKER") != "" {
-		if err := RunProcess(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	proctest.Role("FOLDLOG_TEST_WORKER", func(string) error { return RunProcess(os.Stdin, os.Stdout) })
 	goleak.VerifyTestMain(m)
 }
 

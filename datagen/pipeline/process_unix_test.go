@@ -3,13 +3,10 @@
 package pipeline_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +18,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/pipeline"
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/objstore/s3test"
 )
@@ -40,13 +38,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if root := os.Getenv(rootEnv); root != "" {
-		if err := childWorker(root); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	proctest.Role(rootEnv, childWorker)
 	code := m.Run()
 	s3test.Stop()
 	os.Exit(code)
@@ -148,24 +140,11 @@ func (w *watcher) heard(line string) {
 
 // process runs a worker to its end.
 func (w *watcher) process(ctx context.Context, root, keys, die string) error {
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), rootEnv+"="+root, keysEnv+"="+keys, dieEnv+"="+die)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
+	ended, err := proctest.Start(proctest.Self(ctx, rootEnv+"="+root, keysEnv+"="+keys, dieEnv+"="+die), w.heard)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		w.heard(lines.Text())
-	}
-	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("%w: %s", err, stderr.String())
-	}
-	return nil
+	return <-ended
 }
 
 // TestKilledAfterEveryDurableStep starts processes, each of which is killed by

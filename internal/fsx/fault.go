@@ -4,7 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"sync"
+
+	"github.com/foldlog/foldlog/internal/fault"
 )
 
 // Call names one call that went through a [Fault].
@@ -47,12 +48,10 @@ var ErrCrashed = errors.New("fsx: the process has crashed here")
 
 // Fault passes calls on to another file system unless Hook decides otherwise.
 type Fault struct {
+	fault.Calls
+
 	fs   FS
 	hook func(Call) Fate
-
-	mu      sync.Mutex
-	n       int
-	crashed bool
 }
 
 // NewFault wraps a file system. The hook is called once before every call, by
@@ -61,32 +60,13 @@ func NewFault(fsys FS, hook func(Call) Fate) *Fault {
 	return &Fault{fs: fsys, hook: hook}
 }
 
-// Changes returns the number of changing calls so far.
-func (f *Fault) Changes() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.n
-}
-
-// Crash makes every later call fail.
-func (f *Fault) Crash() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.crashed = true
-}
-
 func (f *Fault) fate(op, path string) Fate {
-	f.mu.Lock()
-	if f.crashed {
-		f.mu.Unlock()
+	c := Call{Op: op, Path: path}
+	n, alive := f.Next(c.Mutates())
+	if !alive {
 		return Fate{Err: ErrCrashed}
 	}
-	c := Call{Op: op, Path: path}
-	if c.Mutates() {
-		f.n++
-	}
-	c.N = f.n
-	f.mu.Unlock()
+	c.N = n
 	fate := f.hook(c)
 	if fate.Crash {
 		f.Crash()
