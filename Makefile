@@ -11,6 +11,8 @@ VERSION    ?= $(shell git describe --tags --dirty 2>/dev/null)
 LDFLAGS     = -s -w -X github.com/foldlog/foldlog/internal/version.number=$(VERSION)
 PLATFORMS   = linux/arm64 darwin/arm64 windows/amd64
 
+RELEASES    = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
 # Test settings.
 PKG        ?= ./...
 TIMEOUT    ?= 15m
@@ -23,7 +25,7 @@ SEEDS      ?= 20
 SCALE      ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build ui browser bench-ui pictures demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak clean
+.PHONY: help build ui browser bench-ui pictures demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak release container clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +124,23 @@ fuzz: ## Run every fuzz target for FUZZTIME
 
 soak: ## Run the tests named TestSoak... for SOAK each
 	FOLDLOG_SOAK=$(SOAK) go test -count 1 -timeout 24h -v -run '^TestSoak' $(PKG)
+
+release: ui ## Archives for every platform and their checksums, in dist
+	@set -e; rm -rf dist; mkdir -p dist; version='$(VERSION)'; version=$${version:-dev}; version=$${version#v}; \
+	for platform in $(RELEASES); do \
+		os=$${platform%/*}; arch=$${platform#*/}; name=foldlog-$$version-$$os-$$arch; exe=foldlog; \
+		if [ $$os = windows ]; then exe=foldlog.exe; fi; \
+		echo "release $$name"; mkdir dist/$$name; cp README.md LICENSE CHANGELOG.md dist/$$name; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -o dist/$$name/$$exe ./cmd/foldlog; \
+		if [ $$os = windows ]; then go run ./internal/archive dist/$$name dist/$$name.zip; \
+		else go run ./internal/archive dist/$$name dist/$$name.tar.gz; fi; \
+		rm -r dist/$$name; \
+	done; \
+	cd dist && sha256sum foldlog-* > SHA256SUMS && cat SHA256SUMS
+
+container: ## Build the container image, with podman or docker
+	@tool=$$(command -v podman || command -v docker) || { echo "container: there is neither podman nor docker" >&2; exit 1; }; \
+	$$tool build -f Containerfile --build-arg VERSION='$(or $(VERSION),dev)' -t foldlog .
 
 clean: ## Remove what make built
 	rm -rf foldlog dist ui/dist/assets ui/dist/*.*

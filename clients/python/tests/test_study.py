@@ -55,6 +55,30 @@ class Case(unittest.TestCase):
         self.fail("nothing came of it")
 
 
+class AtAServer(Case):
+    """The same on a journal at a server, by its address."""
+
+    def setUp(self):
+        super().setUp()
+        root = os.path.dirname(self.path)
+        binary = os.environ.get("FOLDLOG_BINARY") or "foldlog"
+        server = subprocess.Popen([binary, "--quiet", "serve", root, "--addr", "127.0.0.1:0", "--tokens", os.path.join(root, "none.json")],
+                                  stdout=subprocess.PIPE)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        self.file, self.path = self.path, server.stdout.readline().decode().strip() + "/search.atj"
+
+    def test_a_search_is_on_the_servers_disk(self):
+        study = self.study(seed=3)
+        study.optimize(objective, n_trials=6)
+        with foldlog.open_study(self.file) as same:
+            self.assertEqual([t.value for t in same.trials], [t.value for t in study.trials])
+        self.assertEqual(len(self.open().trials), 6)
+        with self.assertRaises(foldlog.NotFound):
+            foldlog.open_study(self.path + "x")
+
+
 def objective(trial):
     x = trial.suggest_float("x", -5, 5)
     if trial.suggest_categorical("kind", ["far", "near"]) == "far":
@@ -187,7 +211,7 @@ class Failures(Case):
             lambda: trial.suggest_categorical("x", [object()]), lambda: trial.suggest_float("x", 0, math.inf), lambda: trial.report("much", 1),
             lambda: study.tell(trial, [1, 2]), lambda: study.tell(trial, state="done"), lambda: trial.set_user_attr("", 1),
             lambda: foldlog.create_study(self.path, "b", sampler="nobody"), lambda: foldlog.create_study(self.path, "b", direction="up"),
-            lambda: foldlog.open_study("http://localhost/s"), lambda: study.enqueue({"x": math.nan}),
+            lambda: foldlog.open_study("http:///s"), lambda: study.enqueue({"x": math.nan}),
         ):
             with self.assertRaises(foldlog.InvalidRequest):
                 wrong()
