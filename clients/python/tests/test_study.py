@@ -62,8 +62,8 @@ class AtAServer(Case):
         super().setUp()
         root = os.path.dirname(self.path)
         binary = os.environ.get("FOLDLOG_BINARY") or "foldlog"
-        server = subprocess.Popen([binary, "--quiet", "serve", root, "--addr", "127.0.0.1:0", "--tokens", os.path.join(root, "none.json")],
-                                  stdout=subprocess.PIPE)
+        server = subprocess.Popen([binary, "--quiet", "serve", root, "--addr", "127.0.0.1:0"],
+                                  stdout=subprocess.PIPE, env=dict(os.environ, XDG_CONFIG_HOME=root))
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
         self.addCleanup(server.terminate)
