@@ -260,3 +260,33 @@ func TestManyCheckpointsAtOnce(t *testing.T) {
 		t.Errorf("%d items", n)
 	}
 }
+
+// TestSixteenProcessesCreateOneLog has each run an item of its own in a log that none of
+// them finds at first.
+func TestSixteenProcessesCreateOneLog(t *testing.T) {
+	root := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			cmd := exec.CommandContext(t.Context(), os.Args[0])
+			cmd.Env = append(os.Environ(), childEnv+"="+root, fmt.Sprintf("KEYS=item-%d", i))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("process %d: %v: %s", i, err, out)
+			}
+		})
+	}
+	wg.Wait()
+	store, err := OpenRoot(root)
+	check(t, err)
+	l, err := Open(t.Context(), store, "digits", "first", quick)
+	check(t, err)
+	v, err := l.View(t.Context())
+	check(t, err)
+	for i := range 16 {
+		it, err := v.Item(t.Context(), fmt.Sprintf("item-%d", i), AsOf{})
+		check(t, err)
+		if !it.Status.Finished() || len(it.Faults) > 0 {
+			t.Errorf("%+v", it)
+		}
+	}
+}
