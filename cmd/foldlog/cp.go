@@ -55,6 +55,9 @@ func (a *app) copyLog(ctx context.Context, kind logKind, log, dest string, opts 
 
 // destination is the path of the copy, which does not exist yet.
 func destination(log, dest string) (string, error) {
+	if inBucket(dest) {
+		return "", cli.Usagef("DEST %q: a copy is made on this machine and not in a bucket", dest)
+	}
 	if info, err := os.Stat(dest); err == nil && info.IsDir() {
 		dest = filepath.Join(dest, filepath.Base(log))
 	}

@@ -104,7 +104,11 @@ type candidate struct {
 const startSize = 4096
 
 // examine looks at a path. A path that does not exist is no error.
+// One in a bucket is not looked at here: only Lance datasets lie there.
 func examine(path string) (candidate, error) {
+	if inBucket(path) {
+		return candidate{Path: strings.TrimRight(path, "/")}, nil
+	}
 	if path != "" {
 		path = filepath.Clean(path)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/lance"
-	"github.com/foldlog/foldlog/objstore"
 )
 
 // datagenKind is a datagen log in a directory: a Lance dataset that has the columns
@@ -34,6 +33,9 @@ func (datagenKind) Identify(c candidate) (string, error) {
 	if err != nil || log == "" {
 		return "", err
 	}
+	if _, ok := refInBucket(log); inBucket(log) && !ok {
+		return "", nil // the names of a log are those of its place
+	}
 	_, d, err := openLance(context.Background(), log)
 	if err != nil {
 		return "", nil
@@ -49,6 +51,9 @@ func (datagenKind) Identify(c candidate) (string, error) {
 func (datagenKind) Parts(string) []string { return nil }
 
 func openDatagen(ctx context.Context, log string) (*datagen.Log, error) {
+	if ref, ok := refInBucket(log); ok {
+		return ref.open(ctx)
+	}
 	return datagen.OpenDir(ctx, log, datagen.Options{})
 }
 
@@ -314,7 +319,7 @@ func (datagenKind) Copy(ctx context.Context, log, dest string, opts copyOptions)
 	}
 	var done copied
 	err = intoNewDir(dest, func(dir string) error {
-		store, err := objstore.OpenLocal(dir, objstore.LocalOptions{})
+		store, err := storeOf(dir)
 		if err != nil {
 			return err
 		}

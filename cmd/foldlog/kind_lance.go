@@ -32,6 +32,9 @@ func (lanceKind) Name() string { return "lance dataset" }
 // Identify prefers the outermost dataset: the generations of a MemWAL are
 // datasets themselves, and belong to the table.
 func (lanceKind) Identify(c candidate) (string, error) {
+	if inBucket(c.Path) {
+		return identifyInBucket(context.Background(), c.Path)
+	}
 	if c.Info == nil {
 		return "", nil
 	}
@@ -78,7 +81,7 @@ func (lanceKind) Parts(string) []string { return nil }
 
 // openLance opens the latest version.
 func openLance(ctx context.Context, log string) (*memwal.Table, *lance.Dataset, error) {
-	store, err := objstore.OpenLocal(log, objstore.LocalOptions{})
+	store, err := storeOf(log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,6 +95,9 @@ func openLance(ctx context.Context, log string) (*memwal.Table, *lance.Dataset, 
 
 // treeSize is the files under a directory. Those that go meanwhile do not count.
 func treeSize(ctx context.Context, dir string) (files, bytes, modifiedMS int64, err error) {
+	if inBucket(dir) {
+		return bucketSize(ctx, dir)
+	}
 	err = fs.WalkDir(os.DirFS(dir), ".", func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
 			var info fs.FileInfo
@@ -268,7 +274,7 @@ func (lanceKind) Verify(ctx context.Context, log string, opts verifyOptions) (ve
 func lanceFault(log string, err error) place {
 	var c *lance.CorruptError
 	if errors.As(err, &c) {
-		return place{File: filepath.Join(log, filepath.FromSlash(c.Path)), What: c.Err.Error()}
+		return place{File: inLog(log, c.Path), What: c.Err.Error()}
 	}
 	return place{File: log, What: err.Error()}
 }

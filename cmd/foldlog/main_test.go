@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"github.com/foldlog/foldlog/objstore/s3test"
 	"github.com/foldlog/foldlog/server"
 )
 
@@ -40,6 +41,7 @@ type leakless struct{ *testing.M }
 
 func (m leakless) Run() int {
 	code := m.M.Run()
+	s3test.Stop()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
