@@ -25,7 +25,7 @@ SEEDS      ?= 20
 SCALE      ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build ui browser bench-ui pictures demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak release container clean
+.PHONY: help build ui browser bench-ui pictures demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak release container guide-charts clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -141,6 +141,8 @@ release: ui ## Archives for every platform and their checksums, in dist
 container: ## Build the container image, with podman or docker
 	@tool=$$(command -v podman || command -v docker) || { echo "container: there is neither podman nor docker" >&2; exit 1; }; \
 	$$tool build -f Containerfile --build-arg VERSION='$(or $(VERSION),dev)' -t foldlog .
+guide-charts: ## Draw the charts of the guide again, from its own commands
+	FOLDLOG_BLESS=1 go test -count 1 -run 'TestDocumentsSayWhatHappens/docs/guide/analysis.md' ./cmd/foldlog
 
 clean: ## Remove what make built
 	rm -rf foldlog dist ui/dist/assets ui/dist/*.*

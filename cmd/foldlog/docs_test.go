@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -61,11 +62,34 @@ func TestDocumentsSayWhatHappens(t *testing.T) {
 					t.Fatalf("%s: %v", path, err)
 				}
 			}
+			checkPictures(t, path, dir)
 		})
 	}
 }
 
+// checkPictures compares the pictures that a document shows with those that its
+// sessions have made under the same names. The last digits of floats are those
+// of one kind of processor.
+func checkPictures(t *testing.T, path, dir string) {
+	for _, m := range picture.FindAllStringSubmatch(document(t, path), -1) {
+		made, err := os.ReadFile(filepath.Join(dir, filepath.Base(m[1])))
+		if err != nil {
+			continue // not made by a session
+		}
+		shown := filepath.Join(repository, filepath.Dir(path), m[1])
+		if os.Getenv("FOLDLOG_BLESS") == "1" {
+			if err := os.WriteFile(shown, made, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if runtime.GOARCH == "amd64" && string(readFile(t, shown)) != string(made) {
+			t.Errorf("%s shows %s, and its commands make another picture; make guide-charts draws it again", path, m[1])
+		}
+	}
+}
+
 var (
+	picture  = regexp.MustCompile(`!\[[^\]]*\]\(([^)\s]+)\)`)
 	fence    = regexp.MustCompile("(?ms)^```.*?^```$")
 	codeSpan = regexp.MustCompile("`[^`\n]*`")
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)

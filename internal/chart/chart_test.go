@@ -64,3 +64,52 @@ func TestTicksAreRoundAndInside(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryStyleIsDrawnEverywhere draws charts with names that play with the
+// terminal, values that are not finite, and no room, in all ways.
+func TestEveryStyleIsDrawnEverywhere(t *testing.T) {
+	nan := math.NaN()
+	charts := []*Chart{
+		{Title: "dots\x1b", X: Axis{Log: true, Fine: true, Label: "lr"}, Series: []Series{{Style: Dots, Legend: "all", X: []float64{-1, 0.1, 10, nan}, Y: []float64{1, 2, nan, 4}}}},
+		{Title: "bars", X: Axis{Fix: &[2]float64{0, 1}}, Y: Axis{Categories: []string{"a\x1b", "a very long name of a parameter that nobody reads"}},
+			Series: []Series{{Style: Spans, X: []float64{0, 0}, End: []float64{1, 0.05}, Y: []float64{0, 1}, Texts: []string{"100%", "5%"}}}},
+		{Title: "spans", X: Axis{Time: true}, Y: Axis{Categories: []string{"1"}}, Series: []Series{{Style: Spans, Glyph: '█', X: []float64{0, 90}, End: []float64{60, 90}, Y: []float64{0, 0}}}},
+		{Title: "threads", Columns: []Column{{Label: "lr", Ticks: []Tick{{0, "low"}, {1, "high"}}}, {Label: "loss"}},
+			Series: []Series{{X: []float64{0, 1}, Y: []float64{0, 1}, Shade: 1}, {X: []float64{0}, Y: []float64{1}, Shade: 0.1}}},
+		{Title: "choices", X: Axis{Categories: []string{"adam", "sgd"}}, Series: []Series{{Style: Dots, X: []float64{0, 1}, Y: []float64{1, 2}, Glyph: '●'}}},
+	}
+	for _, c := range charts {
+		if !c.Scale() {
+			t.Fatalf("%s: nothing to draw", c.Title)
+		}
+		for _, size := range [][2]int{{80, 10}, {1, 1}} {
+			text := c.Terminal(size[0], size[1], false)
+			if bytes.ContainsRune([]byte(text), 0x1b) {
+				t.Errorf("%q reaches the terminal", text)
+			}
+		}
+	}
+	for _, l := range []Layout{{Width: 600, Height: 200, Columns: 2}, {Width: 1, Height: 1}} {
+		var svg, pixels bytes.Buffer
+		if err := SVG(&svg, charts, l); err != nil {
+			t.Fatal(err)
+		}
+		if err := PNG(&pixels, charts, l); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(svg.Bytes(), []byte("NaN")) || bytes.Contains(svg.Bytes(), []byte("Inf")) || bytes.ContainsRune(svg.Bytes(), 0x1b) {
+			t.Error("numbers that are none, or control characters, in SVG")
+		}
+	}
+}
+
+func TestBarsAreAsLongAsTheirValues(t *testing.T) {
+	c := &Chart{Title: "bars", X: Axis{Fix: &[2]float64{0, 1}}, Y: Axis{Categories: []string{"x", "y"}},
+		Series: []Series{{Style: Spans, X: []float64{0, 0}, End: []float64{1, 0.55}, Y: []float64{0, 1}}}}
+	c.Scale()
+	want := "   bars\nx ┤██████████\ny ┤█████▌\n  └──────────\n   0   0.4  0.8\n"
+	got := c.Terminal(13, 5, false)
+	if diff := cmp.Diff(want[:len("   bars\nx ┤██████████\ny ┤█████▌\n")], got[:len("   bars\nx ┤██████████\ny ┤█████▌\n")]); diff != "" {
+		t.Error(diff)
+	}
+}
