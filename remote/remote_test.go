@@ -1,4 +1,4 @@
-package remote
+package remote_test
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/server"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
@@ -28,7 +29,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newServer serves a temporary root.
-func newServer(t *testing.T) (root string, c *Client) {
+func newServer(t *testing.T) (root string, c *remote.Client) {
 	t.Helper()
 	root = t.TempDir()
 	s, err := server.New(server.Options{Root: root})
@@ -42,7 +43,7 @@ func newServer(t *testing.T) (root string, c *Client) {
 			t.Error(err)
 		}
 	})
-	return root, &Client{Base: h.URL, HTTP: h.Client(), Patience: time.Minute}
+	return root, &remote.Client{Base: h.URL, HTTP: h.Client(), Patience: time.Minute}
 }
 
 // losing is a network that loses questions and answers.
@@ -83,8 +84,8 @@ func (c cut) Read(b []byte) (int, error) {
 	return n, io.ErrUnexpectedEOF
 }
 
-func (c *Client) losing(seed uint64) *Client {
-	return &Client{Base: c.Base, Patience: time.Minute, HTTP: &http.Client{
+func losingClient(c *remote.Client, seed uint64) *remote.Client {
+	return &remote.Client{Base: c.Base, Patience: time.Minute, HTTP: &http.Client{
 		Transport: &losing{next: c.HTTP.Transport, rand: rand.New(rand.NewPCG(seed, 1))}}}
 }
 
@@ -116,7 +117,7 @@ func TestAJournalAtAServerIsOneForAll(t *testing.T) {
 	var all sync.WaitGroup
 	for w := range workers {
 		all.Go(func() {
-			mine, err := c.losing(uint64(w)).OpenJournal(ctx, "deep/er/s.atj", nil)
+			mine, err := losingClient(c, uint64(w)).OpenJournal(ctx, "deep/er/s.atj", nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -170,7 +171,7 @@ func TestATransactionThatDoesNothingSeesTheNewest(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 	for _, path := range []string{"../x.atj", "/x.atj", "x.txt", ".foldlog/x.atj", "a/../x.atj", "x.atj.d/y.atj", "a\\b.atj"} {
-		if _, err := c.CreateJournal(ctx, path, nil); !errors.Is(err, ErrRefused) {
+		if _, err := c.CreateJournal(ctx, path, nil); !errors.Is(err, remote.ErrRefused) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -179,9 +180,9 @@ func TestATransactionThatDoesNothingSeesTheNewest(t *testing.T) {
 func TestALogAtAServerIsWrittenLikeOneOnDisk(t *testing.T) {
 	root, c := newServer(t)
 	ctx := t.Context()
-	remote, err := datagen.OpenOrCreate(ctx, c.losing(7).Store(), "p", "e", datagen.Options{})
+	away, err := datagen.OpenOrCreate(ctx, losingClient(c, 7).Store(), "p", "e", datagen.Options{})
 	must(t, err)
-	w, err := remote.NewWriter(ctx, datagen.WriterOptions{MergeAfter: 4})
+	w, err := away.NewWriter(ctx, datagen.WriterOptions{MergeAfter: 4})
 	must(t, err)
 	for i := range 3 {
 		s, err := w.Open(ctx, fmt.Sprint("item-", i), datagen.CreateOptions{})
@@ -212,7 +213,7 @@ func TestALogAtAServerIsWrittenLikeOneOnDisk(t *testing.T) {
 	must(t, err)
 	must(t, s.End(ctx, datagen.EndCompleted))
 	must(t, lw.Close(ctx))
-	for name, l := range map[string]*datagen.Log{"remote": remote, "local": local} {
+	for name, l := range map[string]*datagen.Log{"away": away, "local": local} {
 		stats, err := l.Verify(ctx, func(err error) { t.Errorf("%s: %v", name, err) })
 		must(t, err)
 		if stats.Items != 4 || stats.Blobs != 9 {
@@ -224,7 +225,7 @@ func TestALogAtAServerIsWrittenLikeOneOnDisk(t *testing.T) {
 func TestAStoreAtAServerKeepsItsPromises(t *testing.T) {
 	_, c := newServer(t)
 	ctx := t.Context()
-	s := c.losing(3).Store()
+	s := losingClient(c, 3).Store()
 	key := "datagen_checkpoints/p/e/log.lance/data/x"
 	must(t, s.PutIfAbsent(ctx, key, []byte("first")))
 	if err := s.PutIfAbsent(ctx, key, []byte("other")); !errors.Is(err, objstore.ErrExists) {
@@ -296,29 +297,29 @@ func TestAddressesAreTakenApart(t *testing.T) {
 		"http://h:7654/a/b.atj": {"http://h:7654", "a/b.atj"}, "https://h/": {"https://h", ""}, "server:x.atj": {"http://s", "x.atj"},
 		"server:/x/y": {"http://s", "x/y"},
 	} {
-		base, path, ok, err := Parse(text, "http://s/")
+		base, path, ok, err := remote.Parse(text, "http://s/")
 		if base != want[0] || path != want[1] || !ok || err != nil {
 			t.Errorf("%s: %q %q %v %v", text, base, path, ok, err)
 		}
 	}
 	for _, text := range []string{"http://", "http://h/x?y", "http://u:p@h/x"} {
-		if _, _, ok, err := Parse(text, ""); !ok || !errors.Is(err, ErrAddress) {
+		if _, _, ok, err := remote.Parse(text, ""); !ok || !errors.Is(err, remote.ErrAddress) {
 			t.Errorf("%s: %v %v", text, ok, err)
 		}
 	}
-	if _, _, ok, err := Parse("server:x", ""); !ok || err == nil {
+	if _, _, ok, err := remote.Parse("server:x", ""); !ok || err == nil {
 		t.Error("server: without a server")
 	}
 	for _, text := range []string{"a/b.atj", "httpx", "C:\\x"} {
-		if _, _, ok, _ := Parse(text, "http://s"); ok {
+		if _, _, ok, _ := remote.Parse(text, "http://s"); ok {
 			t.Errorf("%s is an address", text)
 		}
 	}
 }
 
 func TestAServerThatIsAwayIsWaitedForOnlySoLong(t *testing.T) {
-	c := &Client{Base: "http://127.0.0.1:1", Patience: 200 * time.Millisecond}
-	if _, err := c.OpenJournal(context.Background(), "x.atj", nil); !errors.Is(err, ErrAway) {
+	c := &remote.Client{Base: "http://127.0.0.1:1", Patience: 200 * time.Millisecond}
+	if _, err := c.OpenJournal(context.Background(), "x.atj", nil); !errors.Is(err, remote.ErrAway) {
 		t.Error(err)
 	}
 }
