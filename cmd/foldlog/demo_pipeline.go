@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"image"
+	"image/png"
 	"iter"
 	"math/rand/v2"
 	"time"
@@ -191,25 +194,35 @@ func demoPerturb(ctx context.Context, c *pipeline.Call) error {
 	return nil
 }
 
-// demoBytes are an image as a blob: a byte for each pixel.
-func demoBytes(image *[digits.Pixels]float64) []byte {
-	b := make([]byte, digits.Pixels)
-	for i, v := range image {
-		b[i] = byte(v*255 + 0.5)
+// demoSide is how many pixels an image has on each side.
+const demoSide = 8
+
+// demoBytes are an image as a blob: a PNG, which the dashboard shows.
+func demoBytes(pixels *[digits.Pixels]float64) []byte {
+	img := image.NewGray(image.Rect(0, 0, demoSide, demoSide))
+	for i, v := range pixels {
+		img.Pix[i] = byte(v*255 + 0.5)
 	}
-	return b
+	var b bytes.Buffer
+	_ = png.Encode(&b, img) // a buffer takes everything
+	return b.Bytes()
 }
 
-func demoImage(ctx context.Context, s *pipeline.State, field string) (image [digits.Pixels]float64, err error) {
+func demoImage(ctx context.Context, s *pipeline.State, field string) (pixels [digits.Pixels]float64, err error) {
 	b, err := s.Blob(ctx, field)
-	if err == nil && len(b) != digits.Pixels {
-		err = fmt.Errorf("field %q has %d bytes", field, len(b))
-	}
 	if err != nil {
-		return image, err
+		return pixels, err
 	}
-	for i := range image {
-		image[i] = float64(b[i]) / 255
+	img, err := png.Decode(bytes.NewReader(b))
+	if err != nil {
+		return pixels, fmt.Errorf("read field %q: %w", field, err)
 	}
-	return image, nil
+	gray, ok := img.(*image.Gray)
+	if !ok || len(gray.Pix) != len(pixels) {
+		return pixels, fmt.Errorf("read field %q: no image of %d gray pixels", field, len(pixels))
+	}
+	for i := range pixels {
+		pixels[i] = float64(gray.Pix[i]) / 255
+	}
+	return pixels, nil
 }

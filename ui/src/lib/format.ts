@@ -11,6 +11,12 @@ export function value(v: number): string {
   return (a >= 1e5 ? count(Math.round(v)) : String(Number(v.toPrecision(5)))).replace(/^-/, '−')
 }
 
+/** A measured value in a column: as value, with its zeros, so that points stand below points. */
+export function column(v: number): string {
+  const a = Math.abs(v)
+  return Number.isInteger(v) || !(a >= 1e-3 && a < 1e4) ? value(v) : v.toPrecision(5).replace('-', '−')
+}
+
 /** A whole number with thin spaces between thousands. */
 export function count(n: number | string): string {
   const text = String(n)

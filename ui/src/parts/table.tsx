@@ -130,7 +130,7 @@ export function Table<T>(p: TableProps<T>) {
   const [active, setActive] = useState(0)
   const total = p.rows.total
   const from = Math.max(0, Math.floor(view.top / rowHeight) - 8)
-  const to = Math.min(total ?? 12, Math.ceil((view.top + view.height) / rowHeight) + 8)
+  const to = Math.min(total ?? 12, Math.ceil((view.top + Math.min(view.height, 4000)) / rowHeight) + 8)
   useLayoutEffect(() => {
     const el = box.current!
     const see = () => setView({ top: el.scrollTop, height: el.clientHeight })
@@ -191,7 +191,7 @@ function Head<T>({ c, sort, onSort }: { c: Column<T>; sort?: string; onSort?: (s
   const next = on ? (down ? '+' : '-') + c.sort : (c.down ? '-' : '+') + c.sort
   return (
     <span role="columnheader" aria-sort={on ? (down ? 'descending' : 'ascending') : 'none'} class={c.right ? 'right' : ''}>
-      <button class={on ? 'on' : ''} onClick={() => onSort(next)} title={`Sort by ${c.title}`}>{c.title}<i aria-hidden="true">{on ? (down ? '↓' : '↑') : ''}</i></button>
+      <button class={on ? 'on' : ''} onClick={() => onSort(next)} title={`Sort by ${c.title}`}>{c.title}{on && <i aria-hidden="true">{down ? '↓' : '↑'}</i>}</button>
     </span>
   )
 }

@@ -58,8 +58,8 @@ function Way({ id, load }: { id: string; load: ReturnType<typeof useLoad<Traject
   )
 }
 
-interface BlobRef { event: string; size: number; checksum: string }
-const isBlob = (v: Json): v is Json & object => !!v && typeof v === 'object' && !Array.isArray(v) && 'event' in v && 'size' in v && 'checksum' in v
+interface BlobRef { blob: string; size: number; checksum: string }
+const isBlob = (v: Json): v is Json & object => !!v && typeof v === 'object' && !Array.isArray(v) && 'blob' in v && 'size' in v && 'checksum' in v
 
 function Value({ id, value, kind, name }: { id: string; value: Json; kind: string; name: string }) {
   const [open, setOpen] = useState(false)
@@ -73,7 +73,7 @@ function Value({ id, value, kind, name }: { id: string; value: Json; kind: strin
 function Blob({ id, blob, name }: { id: string; blob: BlobRef; name: string }) {
   const [shown, show] = useState(blob.size <= 200_000)
   const [plain, setPlain] = useState(false)
-  const at = url(`datagen/${seg(id)}/blobs/${seg(blob.event)}`, { size: blob.size, checksum: blob.checksum })
+  const at = url(`datagen/${seg(id)}/blobs/${seg(blob.blob)}`, { size: blob.size, checksum: blob.checksum })
   return (
     <span class="blob">
       {shown && !plain && <img src={at} alt={`${name}, an image`} loading="lazy" onError={() => setPlain(true)} />}

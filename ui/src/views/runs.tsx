@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { get, number, url } from '../lib/api'
 import { colorsOf } from '../lib/color'
-import { count, duration, text, value } from '../lib/format'
+import { column, count, duration, text, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at, go, useQuery } from '../lib/router'
 import type { NameItem, Page, RunItem } from '../lib/types'
@@ -57,16 +57,16 @@ export function Runs() {
 export function columnsOf(extra: string[]): Column<RunItem>[] {
   const own: Column<RunItem>[] = extra.map(key => key.startsWith('metric:') ? {
     key, title: key.slice(7), width: 130, right: true, sort: key, down: true,
-    cell: r => { const m = r.metrics.find(m => m.name === key.slice(7)); return m ? <span title={m.min === null ? '' : `from ${value(number(m.min))} to ${value(number(m.max))}`}>{value(number(m.last))}</span> : <span class="muted">–</span> },
-  } : { key, title: key, width: 130, sort: key, cell: r => key in r.metadata ? text(r.metadata[key]) : <span class="muted">–</span> })
+    cell: r => { const m = r.metrics.find(m => m.name === key.slice(7)); return m ? <span title={m.min === null ? '' : `from ${value(number(m.min))} to ${value(number(m.max))}`}>{column(number(m.last))}</span> : <span class="muted">–</span> },
+  } : { key, title: key, width: 130, sort: key, cell: r => key in r.metadata ? typeof r.metadata[key] === 'number' ? column(r.metadata[key] as number) : text(r.metadata[key]) : <span class="muted">–</span> })
   return [
-    { key: 'slug', title: 'Name', width: 220, grow: true, sort: 'slug', cell: r => <><i class="swatch" style={{ background: colorsOf([r.slug]).get(r.slug), marginRight: 9 }} /><a href={at.run(r.slug)}>{r.slug}</a>{r.tags.map(t => <span class="tag" key={t} style={{ marginLeft: 6 }}>{t}</span>)}</> },
+    { key: 'slug', title: 'Name', width: 190, grow: true, sort: 'slug', cell: r => <><i class="swatch" style={{ background: colorsOf([r.slug]).get(r.slug), marginRight: 9 }} /><a href={at.run(r.slug)}>{r.slug}</a>{r.tags.map(t => <span class="tag" key={t} style={{ marginLeft: 6 }}>{t}</span>)}</> },
     { key: 'status', title: 'Status', width: 118, sort: 'status', cell: r => <RunState run={r} /> },
     ...own,
-    { key: 'step', title: 'Step', width: 92, right: true, sort: 'step', down: true, cell: r => count(r.last_step) },
-    { key: 'points', title: 'Points', width: 104, right: true, sort: 'points', down: true, cell: r => count(r.points) },
-    { key: 'took', title: 'Time', width: 104, right: true, cell: r => duration(r.last_ms - r.first_ms) },
-    { key: 'why', title: 'Stage or failure', width: 170, grow: true, sort: 'failure', cell: r => r.failure ? <span class="bad" title={r.failure}>{r.failure}</span> : r.interrupted ? <span class="warn">stopped by {r.interrupted}</span> : r.stage },
+    { key: 'step', title: 'Step', width: 84, right: true, sort: 'step', down: true, cell: r => count(r.last_step) },
+    { key: 'points', title: 'Points', width: 96, right: true, sort: 'points', down: true, cell: r => count(r.points) },
+    { key: 'took', title: 'Time', width: 96, right: true, cell: r => duration(r.last_ms - r.first_ms) },
+    { key: 'why', title: 'Stage or failure', width: 150, grow: true, sort: 'failure', cell: r => r.failure ? <span class="bad" title={r.failure}>{r.failure}</span> : r.interrupted ? <span class="warn">stopped by {r.interrupted}</span> : r.stage },
     { key: 'updated', title: 'Last event', width: 128, right: true, sort: 'updated', down: true, cell: r => <Ago ms={r.last_ms} /> },
   ]
 }
