@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { all, hostile, liveStudy } from './fixtures.mjs'
+import { all, datagenItem, hostile, liveStudy } from './fixtures.mjs'
 import { findChromium, launch, open, serve, sleep, tempRoot, until, writer } from './lib.mjs'
 
 let root, server, browser, study
@@ -169,6 +169,38 @@ test('a study shows its history, parameters, curves, timeline, trials and front'
   })
 })
 
+test('an experiment shows its funnel, failures, items, and how an item came about', { skip }, async () => {
+  const experiment = await until('the experiment', async () => (await (await fetch(server.base + '/api/v1/datagen')).json()).items.find(e => e.items === 3))
+  await on('/datagen', page => sees(page, 'texts / v1'))
+  await on('/datagen/' + experiment.id, async page => {
+    await sees(page, 'TimeoutError')
+    await sees(page, 'rewrite')
+    await page.getByRole('tab', { name: 'Items' }).click()
+    await sees(page, '3 items')
+    await page.getByRole('radio', { name: 'filtered' }).click()
+    await sees(page, '1 item')
+    await sees(page, 'doc-0003')
+    await page.getByRole('radio', { name: 'All' }).click()
+    datagenItem(root.dir, 'doc-0004')
+    await sees(page, 'doc-0004')
+    await page.getByRole('tab', { name: 'Failures' }).click()
+    await page.locator('summary').first().click()
+    await sees(page, '<b>rewrite</b> took too long')
+    await page.getByRole('tab', { name: 'Writers' }).click()
+    await sees(page, 'Not merged yet')
+  })
+  await on(`/datagen/${experiment.id}/items/doc-0001`, async page => {
+    await sees(page, 'a better draft')
+    await sees(page, 'lang=en')
+    await until('the old value', async () => (await page.locator('s').allInnerTexts()).includes('a first draft'))
+    await until('the picture', () => page.locator('.blob img').first().evaluate(img => img.naturalWidth === 1))
+  })
+  await on(`/datagen/${experiment.id}/items/doc-0002`, async page => {
+    await sees(page, '<img src=x')
+    assert.equal(await page.locator('main img').count(), 0)
+  })
+})
+
 test('what a writer writes appears on open pages within a second', { skip }, async () => {
   const w = writer(root.dir, 'live-run')
   await on('/', async overview => {
@@ -276,7 +308,7 @@ test('everything can be reached by the keyboard', { skip }, () => on('/runs', as
 
 test('a phone shows every view without scrolling sideways', { skip }, async () => {
   const id = await idOf('vision-search')
-  for (const path of ['/', '/runs', '/runs/vision-resumed', '/runs/vision-resumed?tab=details', '/compare?run=vision-large&run=vision-huge', '/studies', '/studies/' + id, `/studies/${id}?tab=params`, `/studies/${id}?tab=trials`, `/studies/${id}/trials/3`]) {
+  for (const path of ['/', '/runs', '/runs/vision-resumed', '/runs/vision-resumed?tab=details', '/compare?run=vision-large&run=vision-huge', '/studies', '/studies/' + id, `/studies/${id}?tab=params`, `/studies/${id}?tab=trials`, `/studies/${id}/trials/3`, '/datagen']) {
     await on(path, async page => {
       await until('the page', () => page.locator('main h1').first().isVisible())
       await sleep(300)

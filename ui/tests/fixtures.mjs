@@ -144,9 +144,44 @@ export function liveStudy(root) {
   }
 }
 
+/** An experiment with items in every state, made by events as other languages write them. */
+export function datagen(root) {
+  const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
+  const lines = []
+  const log = item => {
+    let seq = 0, batch = 0, attempt = 0
+    return {
+      retry: () => { attempt++ },
+      batch: (...events) => { batch++; for (const e of events) lines.push({ item_id: item, item_seq: seq++, checkpoint_id: `${item}-c${batch}`, attempt, ...e }) },
+    }
+  }
+  const created = { event_type: 'ITEM_CREATED' }
+  const step = (name, i) => ({ step_name: name, step_index: i, step_instance_id: name })
+  const set = (at, name, kind, value) => ({ event_type: 'FIELD_SET', ...at, field_name: name, field_type: kind, codec_version: 1, value_kind: kind, value })
+  const done = at => ({ event_type: 'STEP_COMPLETED', ...at })
+  const good = log('doc-0001')
+  good.batch({ ...created, query_tags: { lang: 'en' } }, set(step('load', 0), 'text', 'str', 'a first draft'), done(step('load', 0)))
+  good.batch(set(step('rewrite', 1), 'text', 'str', 'a better draft'), set(step('rewrite', 1), 'picture', 'blob', pixel), done(step('rewrite', 1)))
+  good.batch({ event_type: 'TERMINAL', terminal: 'completed' })
+  const bad = log('doc-0002')
+  bad.batch(created, set(step('load', 0), 'text', 'str', hostile), done(step('load', 0)))
+  bad.batch({ event_type: 'FAILED', ...step('rewrite', 1), error_type: 'TimeoutError', traceback: 'Traceback: <b>rewrite</b> took too long' })
+  const out = log('doc-0003')
+  out.batch(created, done(step('load', 0)))
+  out.batch({ event_type: 'TERMINAL', terminal: 'filtered' })
+  foldlog(root, ['datagen', 'init', 'texts/v1', '--root', root])
+  foldlog(root, ['datagen', 'append', 'texts/v1', '--root', root], lines.map(l => JSON.stringify(l)).join('\n') + '\n')
+}
+
+/** One more item, while pages are open. */
+export function datagenItem(root, item) {
+  foldlog(root, ['datagen', 'append', 'texts/v1', '--root', root], JSON.stringify({ item_id: item, item_seq: 0, checkpoint_id: item + '-c1', attempt: 0, event_type: 'ITEM_CREATED' }) + '\n')
+}
+
 export function all(root, now = Date.now()) {
   mkdirSync(root, { recursive: true })
   runs(root, now)
   hostiles(root, now)
   studies(root)
+  datagen(root)
 }

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { scaleColor } from '../lib/color'
+import { scaleColor, scaleColors } from '../lib/color'
 import { plural, value } from '../lib/format'
 import type { ParamAxis } from '../lib/study'
 import { useTheme } from '../lib/theme'
@@ -29,11 +29,14 @@ export function Parallel(p: Props) {
     return { name: a.name, at: a.at, axis, place: placeOf(axis) }
   }), [p.axes, p.objective])
   const shown = useMemo(() => {
-    const all = [...p.rank.keys()].filter(i => !Number.isNaN(p.rank[i])).sort((a, b) => p.rank[a] - p.rank[b])
+    const all: number[] = []
+    for (let i = 0; i < p.rank.length; i++) if (!Number.isNaN(p.rank[i])) all.push(i)
+    all.sort((a, b) => p.rank[a] - p.rank[b])
     if (all.length <= mostLines) return all
     const best = all.slice(-mostLines / 3), rest = all.slice(0, -mostLines / 3), step = rest.length / (mostLines * 2 / 3)
     return [...Array.from({ length: mostLines * 2 / 3 }, (_, k) => rest[Math.floor(k * step)]), ...best]
   }, [p.rank])
+  const complete = useMemo(() => p.rank.reduce((n, r) => n + (Number.isNaN(r) ? 0 : 1), 0), [p.rank])
   const inside = useMemo(() => new Set(shown.filter(i => [...brush].every(([k, [lo, hi]]) => { const v = columns[k].place(columns[k].at[i]); return v >= lo && v <= hi }))), [shown, brush, columns])
   useLayoutEffect(() => {
     const el = box.current!
@@ -66,12 +69,13 @@ export function Parallel(p: Props) {
     }
     ctx.lineWidth = 1
     const dense = shown.length > 300
+    const shade = scaleColors()
     for (const i of shown) if (!inside.has(i)) { ctx.globalAlpha = 0.05; ctx.strokeStyle = col.muted; line(i) }
     for (const i of shown) if (inside.has(i)) {
       const r = p.rank[i]
       ctx.globalAlpha = (dense ? 0.08 : 0.3) + (dense ? 0.6 : 0.6) * r ** (dense ? 6 : 2)
       ctx.lineWidth = r > 0.97 ? 1.8 : 1
-      ctx.strokeStyle = scaleColor(r)
+      ctx.strokeStyle = shade(r)
       line(i)
     }
     if (hover) { ctx.globalAlpha = 1; ctx.lineWidth = 2.6; ctx.strokeStyle = col.accent; line(hover.i) }
@@ -151,7 +155,7 @@ export function Parallel(p: Props) {
       {t && hover && <div class="plot-tip" style={{ top: Math.min(hover.y + 10, height - 160), ...(hover.x > width / 2 ? { right: width - hover.x + 14 } : { left: hover.x + 14 }) }}><div class="plot-tip-title">{t.title}</div>{t.rows.map((r, i) => <div class="plot-tip-row" key={i}><span>{r.label}</span><b>{r.value}</b></div>)}</div>}
       <div class="legend" style={{ padding: '4px 8px 8px' }}>
         <span><i class="swatch" style={{ background: scaleColor(1) }} />best</span><span><i class="swatch" style={{ background: scaleColor(0.05) }} />worst</span>
-        {shown.length < p.rank.filter(r => !Number.isNaN(r)).length && <span class="muted">the best third and an even sample of {plural(p.rank.filter(r => !Number.isNaN(r)).length, 'trial')}</span>}
+        {shown.length < complete && <span class="muted">the best {plural(mostLines / 3, 'trial')} and an even sample of {plural(complete, 'trial')}</span>}
         {brush.size > 0 && <><span>{plural(inside.size, 'trial')} chosen</span><button class="link" onClick={() => setBrush(new Map())}>Clear</button></>}
         {p.axes.length > most && <span class="muted">the first {most} of {value(p.axes.length)} parameters</span>}
       </div>

@@ -69,20 +69,22 @@ function drawDots(g: Geom, p: ScatterProps) {
   const put = (i: number, radius: number) => {
     const c = p.color(i, g)
     if (c !== last) ctx.fillStyle = last = c
+    if (radius < 2) { ctx.fillRect(px[i] - radius, py[i] - radius, 2 * radius, 2 * radius); return }
     ctx.beginPath(); ctx.arc(px[i], py[i], radius, 0, 6.3); ctx.fill()
   }
   for (let i = 0; i < n; i++) {
     if (!Number.isFinite(p.xs[i]) || !Number.isFinite(p.ys[i])) { px[i] = py[i] = -1e4; continue }
     px[i] = g.x(p.xs[i]); py[i] = g.y(p.ys[i])
-    const k = cell(px[i], py[i]), list = cells.get(k)
-    if (list) { if (list.length < 64) list.push(i) } else cells.set(k, [i])
-    if (p.strong?.(i)) continue
-    if (n > 5000) { // dots on one spot are one dot
+    const strong = p.strong?.(i)
+    if (n > 5000 && !strong) { // dots on one spot are one dot
       const spot = Math.round(px[i]) * 8192 + Math.round(py[i])
       if (seen.has(spot)) continue
       seen.add(spot)
     }
-    put(i, r)
+    const k = cell(px[i], py[i]), list = cells.get(k)
+    if (list) list.push(i)
+    else cells.set(k, [i])
+    if (!strong) put(i, r)
   }
   ctx.globalAlpha = 1
   if (p.line) drawPath(g, p.line)

@@ -48,3 +48,13 @@ export function scaleColor(part: number, dark = isDark()): string {
   const x = p * (stops.length - 1), i = Math.min(stops.length - 2, Math.floor(x)), t = x - i
   return `rgb(${stops[i].map((c, k) => Math.round(c + (stops[i + 1][k] - c) * t)).join(' ')})`
 }
+
+const palettes = new Map<boolean, string[]>()
+
+/** scaleColor for many: from 64 colours that are spelled once. */
+export function scaleColors(): (part: number) => string {
+  const dark = isDark()
+  let list = palettes.get(dark)
+  if (!list) palettes.set(dark, list = Array.from({ length: 64 }, (_, i) => scaleColor(i / 63, dark)))
+  return part => list[part >= 0 ? Math.min(63, Math.round(part * 63)) : 0]
+}

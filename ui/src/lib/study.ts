@@ -6,7 +6,8 @@ import type { Json, StudyDetail, TrialColumns, TrialItem } from './types'
 export interface Columns {
   seq: string
   numbers: Float64Array
-  states: string[]
+  /** a letter for each trial */
+  states: string
   values: Float64Array[]
   params: Map<string, Json[]>
   started: Float64Array
@@ -14,10 +15,19 @@ export interface Columns {
   workers: string[]
 }
 
+function floats(list: (number | string)[]): Float64Array {
+  const out = new Float64Array(list.length)
+  for (let i = 0; i < list.length; i++) {
+    const v = list[i]
+    out[i] = typeof v === 'number' ? v : Number(v)
+  }
+  return out
+}
+
 export function columnsOf(c: TrialColumns): Columns {
   return {
-    seq: c.seq, numbers: Float64Array.from(c.numbers, Number), states: [...c.states], values: c.values.map(v => Float64Array.from(v, Number)),
-    params: new Map(Object.entries(c.params)), started: Float64Array.from(c.started, Number), ended: Float64Array.from(c.ended, Number), workers: c.workers,
+    seq: c.seq, numbers: floats(c.numbers), states: c.states, values: c.values.map(floats),
+    params: new Map(Object.entries(c.params)), started: floats(c.started), ended: floats(c.ended), workers: c.workers,
   }
 }
 
@@ -33,13 +43,14 @@ function grown(a: Float64Array, n: number): Float64Array {
 export function merged(c: Columns, items: TrialItem[]): Columns {
   const n = Math.max(c.numbers.length, ...items.map(t => t.number + 1))
   const out: Columns = {
-    seq: c.seq, numbers: grown(c.numbers, n), states: c.states.slice(), values: c.values.map(v => grown(v, n)),
+    seq: c.seq, numbers: grown(c.numbers, n), states: '', values: c.values.map(v => grown(v, n)),
     params: new Map([...c.params].map(([k, v]) => [k, v.slice()])), started: grown(c.started, n), ended: grown(c.ended, n), workers: c.workers.slice(),
   }
+  const states = c.states.padEnd(n, 'w').split('')
   for (const t of items) {
     const i = t.number
     out.numbers[i] = i
-    out.states[i] = letters[t.state] ?? 'w'
+    states[i] = letters[t.state] ?? 'w'
     out.values.forEach((v, k) => { v[i] = k < t.values.length ? number(t.values[k]) : NaN })
     for (const [name, v] of Object.entries(t.params)) {
       if (!out.params.has(name)) out.params.set(name, new Array(n).fill(null))
@@ -49,6 +60,7 @@ export function merged(c: Columns, items: TrialItem[]): Columns {
     out.ended[i] = t.ended_ms
     out.workers[i] = t.worker ?? '0'
   }
+  out.states = states.join('')
   for (const list of out.params.values()) while (list.length < n) list.push(null)
   return out
 }
@@ -74,7 +86,10 @@ export function bestSoFar(c: Columns, objective: number, down: boolean): { xs: n
 /** Places of the complete trials by value, from 0 (worst) to 1 (best); NaN for others. */
 export function ranks(c: Columns, objective: number, down: boolean): Float64Array {
   const v = c.values[objective], out = new Float64Array(v.length).fill(NaN)
-  const order = [...v.keys()].filter(i => c.states[i] === 'c' && Number.isFinite(v[i])).sort((a, b) => down ? v[b] - v[a] : v[a] - v[b])
+  const complete = new Uint32Array(v.length)
+  let n = 0
+  for (let i = 0; i < v.length; i++) if (c.states[i] === 'c' && Number.isFinite(v[i])) complete[n++] = i
+  const order = complete.subarray(0, n).sort((a, b) => down ? v[b] - v[a] : v[a] - v[b])
   order.forEach((i, k) => { out[i] = order.length > 1 ? k / (order.length - 1) : 1 })
   return out
 }
@@ -104,7 +119,7 @@ export const paramNames = (s: StudyDetail, c: Columns) => [...new Set([...s.spac
 
 /** The values between which most lie, so that one outlier does not flatten all. */
 export function withoutOutliers(list: number[]): [number, number] {
-  const s = list.filter(Number.isFinite).sort((a, b) => a - b)
+  const s = Float64Array.from(list.filter(Number.isFinite)).sort()
   if (s.length < 8) return [s[0] ?? 0, s[s.length - 1] ?? 1]
   const q = (p: number) => s[Math.floor(p * (s.length - 1))]
   const spread = q(0.75) - q(0.25)

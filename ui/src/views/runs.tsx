@@ -65,7 +65,7 @@ export function columnsOf(extra: string[]): Column<RunItem>[] {
     ...own,
     { key: 'step', title: 'Step', width: 84, right: true, sort: 'step', down: true, cell: r => count(r.last_step) },
     { key: 'points', title: 'Points', width: 96, right: true, sort: 'points', down: true, cell: r => count(r.points) },
-    { key: 'took', title: 'Time', width: 96, right: true, cell: r => duration(r.last_ms - r.first_ms) },
+    { key: 'took', title: 'Time', width: 112, right: true, cell: r => duration(r.last_ms - r.first_ms) },
     { key: 'why', title: 'Stage or failure', width: 150, grow: true, sort: 'failure', cell: r => r.failure ? <span class="bad" title={r.failure}>{r.failure}</span> : r.interrupted ? <span class="warn">stopped by {r.interrupted}</span> : r.stage },
     { key: 'updated', title: 'Last event', width: 128, right: true, sort: 'updated', down: true, cell: r => <Ago ms={r.last_ms} /> },
   ]

@@ -6,13 +6,13 @@ import { around, type Axis } from '../../chart/scale'
 import { Scatter } from '../../chart/scatter'
 import { Timeline } from '../../chart/timeline'
 import { get, number, numbers, seg } from '../../lib/api'
-import { scaleColor } from '../../lib/color'
+import { scaleColor, scaleColors } from '../../lib/color'
 import { count, duration, moment, plural, text, value } from '../../lib/format'
 import { at, go } from '../../lib/router'
-import { bestSoFar, type Columns, lower, paramAxis, paramNames, ranks, withoutOutliers } from '../../lib/study'
+import { bestSoFar, type Columns, lower, type ParamAxis, paramAxis, paramNames, ranks, withoutOutliers } from '../../lib/study'
 import { useTheme } from '../../lib/theme'
 import type { Front, Importance, Outbox, StudyDetail, TrialCurves } from '../../lib/types'
-import { useLoad } from '../../lib/use'
+import { useLoad, useSeen } from '../../lib/use'
 import { Check, Choice, Empty, Panel, Show } from '../../parts/basic'
 import { stateOf, stateTone } from './states'
 
@@ -45,7 +45,7 @@ export function History({ study, columns, objective }: TabProps) {
   const color = useCallback((i: number, g: Geom) => toneOf(columns.states[i], g), [columns])
   const strong = useCallback((i: number) => best.at.has(i), [best])
   const line = useMemo(() => ({ ...best, steps: true }), [best])
-  const hidden = [...ys].filter(v => Number.isFinite(v) && (v < y.min || v > y.max)).length
+  const hidden = useMemo(() => ys.reduce((n, v) => n + (v < y.min || v > y.max ? 1 : 0), 0), [ys, y])
   return (
     <Panel title="History" note={`${study.metrics[objective]}, ${down ? 'lower' : 'higher'} is better`} actions={<><Check on={log} set={setLog}>Log y</Check><Check on={all} set={setAll}>Outliers</Check></>}>
       <Scatter x={x} y={y} xs={columns.numbers} ys={ys} color={color} strong={strong} line={line} height={300} label={`History of ${plural(columns.numbers.length, 'trial')}, best ${value(best.ys.at(-1) ?? NaN)}`}
@@ -90,7 +90,7 @@ export function Parameters({ study, columns, objective }: TabProps) {
   }, [columns, objective])
   const ys = useMemo(() => columns.values[objective].map((v, i) => columns.states[i] === 'c' ? v : NaN), [columns, objective])
   const last = columns.numbers.length
-  const color = useCallback((i: number) => scaleColor(0.15 + 0.85 * i / last), [last, theme])
+  const color = useMemo(() => { const shade = scaleColors(); return (i: number) => shade(0.15 + 0.85 * i / last) }, [last, theme])
   if (!names.length) return <div class="panel"><Empty title="The trials have no parameters yet" /></div>
   return (
     <>
@@ -98,14 +98,22 @@ export function Parameters({ study, columns, objective }: TabProps) {
         <Parallel axes={axes} objective={{ name: study.metrics[objective], at: ys, min: y.min, max: y.max }} rank={rank} open={i => go(at.trial(study.id, i))} tip={i => tipRows(study, columns, i)} />
       </Panel>
       <div class="charts">
-        {axes.map(a => {
-          const x: Axis = a.names ? { min: a.min, max: a.max, kind: 'category', names: a.names } : a.log ? around(a.min, a.max, { log: true, air: 0.02 }) : around(a.min, a.max, { air: 0.02 })
-          const xs = a.names ? a.at.map((v, i) => v + (((i * 2654435761) % 1000) / 1000 - 0.5) * 0.5) : a.at
-          return <Panel key={a.name} title={a.name} note={a.log ? 'logarithmic' : undefined}><Scatter x={x} y={y} xs={xs} ys={ys} color={color} height={220} label={`${study.metrics[objective]} by ${a.name}`} tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} /></Panel>
-        })}
+        {axes.map(a => <Slice key={a.name} axis={a} y={y} ys={ys} color={color} study={study} columns={columns} objective={objective} />)}
       </div>
       <p class="note">Later trials are drawn {theme === 'dark' ? 'brighter' : 'darker'}.</p>
     </>
+  )
+}
+
+/** Results by one parameter, drawn when it comes into sight. */
+function Slice({ axis: a, y, ys, color, study, columns, objective }: TabProps & { axis: ParamAxis; y: Axis; ys: Float64Array; color: (i: number) => string }) {
+  const [ref, seen] = useSeen<HTMLDivElement>()
+  const x = useMemo((): Axis => a.names ? { min: a.min, max: a.max, kind: 'category', names: a.names } : a.log ? around(a.min, a.max, { log: true, air: 0.02 }) : around(a.min, a.max, { air: 0.02 }), [a])
+  const xs = useMemo(() => a.names ? a.at.map((v, i) => v + (((i * 2654435761) % 1000) / 1000 - 0.5) * 0.5) : a.at, [a])
+  return (
+    <Panel title={a.name} note={a.log ? 'logarithmic' : undefined}>
+      <div ref={ref} style={{ minHeight: 228 }}>{seen && <Scatter x={x} y={y} xs={xs} ys={ys} color={color} height={220} label={`${study.metrics[objective]} by ${a.name}`} tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} />}</div>
+    </Panel>
   )
 }
 
