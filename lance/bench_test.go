@@ -111,7 +111,7 @@ func BenchmarkRealScan(b *testing.B) {
 	}
 	for _, c := range benchScans {
 		b.Run(c.name, func(b *testing.B) {
-			a := args(dir, "times", 3)
+			a := lancetest.On(dir, "times", 3)
 			if c.columns != nil {
 				a["select"] = c.columns
 			}
@@ -171,13 +171,13 @@ func BenchmarkRealAppend(b *testing.B) {
 	if !there {
 		return
 	}
-	dir, s := localTable(b)
+	dir, s := lancetest.LocalTable(b)
 	_, err := Create(b.Context(), s, lancetest.Events)
 	ok(b, err)
 	rows := lancetest.WriteRows(b, lancetest.EventBatch(0, 100, 1, 0))
 	var took struct{ MS float64 }
 	for b.Loop() {
-		real.Do(b, "timeAppend", args(dir, "rows", rows, "times", 20), &took)
+		real.Do(b, "timeAppend", lancetest.On(dir, "rows", rows, "times", 20), &took)
 	}
 	b.ReportMetric(took.MS*1e6, "ns/append")
 }

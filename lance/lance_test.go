@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,15 +29,6 @@ func want(t testing.TB, err, target error) {
 	if !errors.Is(err, target) {
 		t.Errorf("error %v, want %v", err, target)
 	}
-}
-
-// localTable returns a directory for a table "log" and its store.
-func localTable(t testing.TB) (dir string, s objstore.Store) {
-	t.Helper()
-	dir = t.TempDir()
-	s, err := objstore.OpenLocal(filepath.Join(dir, "log.lance"), objstore.LocalOptions{NoSync: true})
-	ok(t, err)
-	return dir, s
 }
 
 // filled makes a table whose rows [0, hi) come in appends of so many rows.

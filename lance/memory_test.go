@@ -41,7 +41,7 @@ func TestCompactionIsStreamed(t *testing.T) {
 		rows = 200
 	}
 	const blob, budget = 1_500_000, 256 << 20
-	_, s := localTable(t)
+	_, s := lancetest.LocalTable(t)
 	d, err := Create(t.Context(), s, lancetest.Events)
 	ok(t, err)
 	for lo := 0; lo < rows; lo += step {

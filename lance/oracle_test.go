@@ -12,37 +12,28 @@ import (
 	"github.com/foldlog/foldlog/objstore"
 )
 
-// args are the arguments of a command on the table in a directory.
-func args(dir string, more ...any) lancetest.Args {
-	a := lancetest.Args{"dir": dir}
-	for i := 0; i < len(more); i += 2 {
-		a[more[i].(string)] = more[i+1]
-	}
-	return a
-}
-
 func TestTheRealLanceReadsWhatWeWrite(t *testing.T) {
 	real, there := lancetest.Real(t)
 	if !there {
 		return
 	}
-	dir, s := localTable(t)
+	dir, s := lancetest.LocalTable(t)
 	d := filled(t, s, 5000, 1300)
-	same(t, "all", expect(0, 5000), real.Rows(t, "scan", args(dir)))
+	same(t, "all", expect(0, 5000), real.Rows(t, "scan", lancetest.On(dir)))
 	for v := uint64(2); v <= d.Version(); v++ {
 		old, err := d.At(t.Context(), v)
 		ok(t, err)
-		same(t, fmt.Sprintf("version %d", v), collect(t, old.Scan(t.Context(), ScanOptions{})), real.Rows(t, "scan", args(dir, "version", v)))
+		same(t, fmt.Sprintf("version %d", v), collect(t, old.Scan(t.Context(), ScanOptions{})), real.Rows(t, "scan", lancetest.On(dir, "version", v)))
 	}
 	d, err := d.CreateIndex(t.Context(), "id")
 	ok(t, err)
 	where := fmt.Sprintf("id = '%s'", lancetest.ID(4711))
 	var plan string
-	real.Do(t, "plan", args(dir, "where", where), &plan)
+	real.Do(t, "plan", lancetest.On(dir, "where", where), &plan)
 	if !strings.Contains(plan, "ScalarIndexQuery") {
 		t.Errorf("our index is not used: %s", plan)
 	}
-	same(t, "by our index", expect(4711, 4712), real.Rows(t, "scan", args(dir, "where", where)))
+	same(t, "by our index", expect(4711, 4712), real.Rows(t, "scan", lancetest.On(dir, "where", where)))
 	if d, err = d.Delete(t.Context(), []Condition{{Column: "seq", Op: Less, Value: 2000}}); err != nil {
 		t.Fatal(err)
 	}
@@ -50,21 +41,21 @@ func TestTheRealLanceReadsWhatWeWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := collect(t, d.Scan(t.Context(), ScanOptions{}))
-	same(t, "after our deletes", left, real.Rows(t, "scan", args(dir)))
+	same(t, "after our deletes", left, real.Rows(t, "scan", lancetest.On(dir)))
 	if d, _, err = d.Compact(t.Context(), CompactOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "after our compaction", left, real.Rows(t, "scan", args(dir)))
-	same(t, "by the index that we moved", expect(4711, 4712), real.Rows(t, "scan", args(dir, "where", where)))
+	same(t, "after our compaction", left, real.Rows(t, "scan", lancetest.On(dir)))
+	same(t, "by the index that we moved", expect(4711, 4712), real.Rows(t, "scan", lancetest.On(dir, "where", where)))
 	if d, _, err = d.Merge(t.Context(), Merge{Rows: Batches(lancetest.Batch(4900, 5100))}); err != nil {
 		t.Fatal(err)
 	}
 	left = collect(t, d.Scan(t.Context(), ScanOptions{}))
-	same(t, "after our merge", sorted(left), sorted(real.Rows(t, "scan", args(dir))))
+	same(t, "after our merge", sorted(left), sorted(real.Rows(t, "scan", lancetest.On(dir))))
 	if _, err = d.CleanUp(t.Context(), CleanUpOptions{KeepVersions: 1, KeepAge: 1, AnyAge: true}); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "after our clean-up", sorted(left), sorted(real.Rows(t, "scan", args(dir))))
+	same(t, "after our clean-up", sorted(left), sorted(real.Rows(t, "scan", lancetest.On(dir))))
 }
 
 func TestTheRealLanceGoesOnWithOurTable(t *testing.T) {
@@ -72,7 +63,7 @@ func TestTheRealLanceGoesOnWithOurTable(t *testing.T) {
 	if !there {
 		return
 	}
-	dir, s := localTable(t)
+	dir, s := lancetest.LocalTable(t)
 	d := filled(t, s, 3000, 500)
 	latest := func() *Dataset {
 		t.Helper()
@@ -81,11 +72,11 @@ func TestTheRealLanceGoesOnWithOurTable(t *testing.T) {
 		ok(t, err)
 		return d
 	}
-	real.Do(t, "append", args(dir, "rows", lancetest.WriteRows(t, lancetest.Batch(3000, 3600))), nil)
+	real.Do(t, "append", lancetest.On(dir, "rows", lancetest.WriteRows(t, lancetest.Batch(3000, 3600))), nil)
 	same(t, "its append", expect(0, 3600), collect(t, latest().Scan(t.Context(), ScanOptions{})))
-	real.Do(t, "index", args(dir, "column", "id"), nil)
-	real.Do(t, "delete", args(dir, "where", "seq < 700"), nil)
-	real.Do(t, "delete", args(dir, "where", "seq % 10 = 3"), nil)
+	real.Do(t, "index", lancetest.On(dir, "column", "id"), nil)
+	real.Do(t, "delete", lancetest.On(dir, "where", "seq < 700"), nil)
+	real.Do(t, "delete", lancetest.On(dir, "where", "seq % 10 = 3"), nil)
 	var left []string
 	for i := 700; i < 3600; i++ {
 		if i%10 != 3 {
@@ -100,7 +91,7 @@ func TestTheRealLanceGoesOnWithOurTable(t *testing.T) {
 	}
 	same(t, "verification", nil, faults(t, d))
 	var done struct{ Removed, Added int }
-	real.Do(t, "optimize", args(dir), &done)
+	real.Do(t, "optimize", lancetest.On(dir), &done)
 	if done.Removed == 0 {
 		t.Error("it compacted nothing")
 	}
@@ -113,9 +104,9 @@ func TestTheRealLanceGoesOnWithOurTable(t *testing.T) {
 	next, err = next.RefreshIndexes(t.Context())
 	ok(t, err)
 	left = append(left, expect(3600, 3700)...)
-	same(t, "our compaction after its", left, real.Rows(t, "scan", args(dir)))
+	same(t, "our compaction after its", left, real.Rows(t, "scan", lancetest.On(dir)))
 	same(t, "verification", nil, faults(t, next))
-	real.Do(t, "optimize", args(dir, "cleanup", true), nil)
+	real.Do(t, "optimize", lancetest.On(dir, "cleanup", true), nil)
 	same(t, "its clean-up", left, collect(t, latest().Scan(t.Context(), ScanOptions{})))
 }
 
@@ -129,8 +120,8 @@ func TestWeReadTheFormatsOfTheRealLance(t *testing.T) {
 			dir := t.TempDir()
 			s, err := objstore.OpenLocal(filepath.Join(dir, "log.lance"), objstore.LocalOptions{})
 			ok(t, err)
-			real.Do(t, "create", args(dir, "format", format, "rows", lancetest.WriteRows(t, lancetest.Batch(0, 9000))), nil)
-			real.Do(t, "append", args(dir, "rows", lancetest.WriteRows(t, lancetest.Batch(9000, 9100))), nil)
+			real.Do(t, "create", lancetest.On(dir, "format", format, "rows", lancetest.WriteRows(t, lancetest.Batch(0, 9000))), nil)
+			real.Do(t, "append", lancetest.On(dir, "rows", lancetest.WriteRows(t, lancetest.Batch(9000, 9100))), nil)
 			d, err := Open(t.Context(), s, OpenOptions{})
 			ok(t, err)
 			same(t, "all", expect(0, 9100), collect(t, d.Scan(t.Context(), ScanOptions{})))
@@ -142,8 +133,8 @@ func TestWeReadTheFormatsOfTheRealLance(t *testing.T) {
 				text = append(text, expect(i, i+1)...)
 			}
 			same(t, "taken", text, lancetest.Text(rec))
-			real.Do(t, "index", args(dir, "column", "id"), nil)
-			real.Do(t, "delete", args(dir, "where", "seq >= 4000 and seq < 8000"), nil)
+			real.Do(t, "index", lancetest.On(dir, "column", "id"), nil)
+			real.Do(t, "delete", lancetest.On(dir, "where", "seq >= 4000 and seq < 8000"), nil)
 			if d, err = d.Latest(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -159,13 +150,13 @@ func TestCommitsRaceWithTheRealLance(t *testing.T) {
 	if _, there := lancetest.Real(t); !there {
 		return
 	}
-	dir, s := localTable(t)
+	dir, s := lancetest.LocalTable(t)
 	filled(t, s, 10, 10)
 	rows := lancetest.WriteRows(t, lancetest.Batch(0, 5))
 	real := lancetest.Another(t)
 	const each, ours = 20, 3
 	var wg sync.WaitGroup
-	wg.Go(func() { real.Do(t, "append", args(dir, "rows", rows, "times", each), nil) })
+	wg.Go(func() { real.Do(t, "append", lancetest.On(dir, "rows", rows, "times", each), nil) })
 	for w := range ours {
 		wg.Go(func() {
 			d, err := Open(t.Context(), s, OpenOptions{})
@@ -184,7 +175,7 @@ func TestCommitsRaceWithTheRealLance(t *testing.T) {
 	if want := int64(10 + 5*each*(ours+1)); d.Rows() != want || d.Version() != 2+each*(ours+1) {
 		t.Errorf("version %d with %d rows, want %d", d.Version(), d.Rows(), want)
 	}
-	same(t, "all", sorted(collect(t, d.Scan(t.Context(), ScanOptions{}))), sorted(real.Rows(t, "scan", args(dir))))
+	same(t, "all", sorted(collect(t, d.Scan(t.Context(), ScanOptions{}))), sorted(real.Rows(t, "scan", lancetest.On(dir))))
 }
 
 // TestIndexesOfEveryTypeAnswerTheRealLance asks it, through our indexes, for values,
@@ -211,7 +202,7 @@ func TestIndexesOfEveryTypeAnswerTheRealLance(t *testing.T) {
 	}
 	for _, whose := range []string{"ours", "theirs"} {
 		t.Run(whose, func(t *testing.T) {
-			dir, s := localTable(t)
+			dir, s := lancetest.LocalTable(t)
 			d := filled(t, s, 9500, 5000)
 			made := map[string]bool{}
 			for _, q := range questions {
@@ -220,7 +211,7 @@ func TestIndexesOfEveryTypeAnswerTheRealLance(t *testing.T) {
 				}
 				made[q.column] = true
 				if whose == "theirs" {
-					real.Do(t, "index", args(dir, "column", q.column), nil)
+					real.Do(t, "index", lancetest.On(dir, "column", q.column), nil)
 					continue
 				}
 				var err error
@@ -232,7 +223,7 @@ func TestIndexesOfEveryTypeAnswerTheRealLance(t *testing.T) {
 			for _, q := range questions {
 				truth := sorted(collect(t, d.Scan(t.Context(), ScanOptions{Columns: []string{"id"}, Filter: q.ours, NoIndex: true})))
 				same(t, "our answer to "+q.where, truth, sorted(collect(t, d.Scan(t.Context(), ScanOptions{Columns: []string{"id"}, Filter: q.ours}))))
-				same(t, "its answer to "+q.where, truth, sorted(real.Rows(t, "scan", args(dir, "where", q.where, "select", []string{"id"}))))
+				same(t, "its answer to "+q.where, truth, sorted(real.Rows(t, "scan", lancetest.On(dir, "where", q.where, "select", []string{"id"}))))
 				if len(truth) == 0 && q.column != "day" {
 					t.Errorf("nothing answers to %s", q.where)
 				}
@@ -251,18 +242,18 @@ func TestEventsOfEveryFormatAreRead(t *testing.T) {
 	}
 	rec := lancetest.EventBatch(0, 20_000, 97, 60_000)
 	for _, format := range []string{"2.0", "2.1", "2.2"} {
-		dir, s := localTable(t)
-		real.Do(t, "create", args(dir, "format", format, "rows", lancetest.WriteRows(t, rec)), nil)
+		dir, s := lancetest.LocalTable(t)
+		real.Do(t, "create", lancetest.On(dir, "format", format, "rows", lancetest.WriteRows(t, rec)), nil)
 		d, err := Open(t.Context(), s, OpenOptions{})
 		ok(t, err)
 		same(t, "format "+format, lancetest.Text(rec), collect(t, d.Scan(t.Context(), ScanOptions{})))
 	}
-	dir, s := localTable(t)
+	dir, s := lancetest.LocalTable(t)
 	d, err := Create(t.Context(), s, lancetest.Events)
 	ok(t, err)
 	_, err = d.Append(t.Context(), Batches(rec))
 	ok(t, err)
-	same(t, "ours", lancetest.Text(rec), real.Rows(t, "scan", args(dir)))
+	same(t, "ours", lancetest.Text(rec), real.Rows(t, "scan", lancetest.On(dir)))
 }
 
 // TestTheRealLanceLeavesPinsAlone reads, compacts and cleans up a table that a reader of
@@ -272,14 +263,14 @@ func TestTheRealLanceLeavesPinsAlone(t *testing.T) {
 	if !there {
 		return
 	}
-	dir, s := localTable(t)
+	dir, s := lancetest.LocalTable(t)
 	d := filled(t, s, 400, 100)
 	pin, err := d.Pin(t.Context())
 	ok(t, err)
 	defer pin.Release()
-	same(t, "with a pin", expect(0, 400), real.Rows(t, "scan", args(dir)))
-	real.Do(t, "optimize", args(dir, "cleanup", true), nil)
-	same(t, "after its clean-up", expect(0, 400), real.Rows(t, "scan", args(dir)))
+	same(t, "with a pin", expect(0, 400), real.Rows(t, "scan", lancetest.On(dir)))
+	real.Do(t, "optimize", lancetest.On(dir, "cleanup", true), nil)
+	same(t, "after its clean-up", expect(0, 400), real.Rows(t, "scan", lancetest.On(dir)))
 	if n := len(pinKeys(t, s)); n != 2 {
 		t.Errorf("%d objects of the pin are left", n)
 	}

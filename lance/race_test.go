@@ -17,7 +17,7 @@ import (
 // stores are empty stores of every kind that several handles can share.
 func stores(t *testing.T) map[string]objstore.Store {
 	t.Helper()
-	_, local := localTable(t)
+	_, local := lancetest.LocalTable(t)
 	out := map[string]objstore.Store{"memory": objstore.NewMemory(), "local": local}
 	if s3test.Running(t) {
 		endpoint, bucket := s3test.Bucket(t)

@@ -20,7 +20,7 @@ func TestSoakCompactionOfLargeValues(t *testing.T) {
 		rows = 150
 	}
 	const blob, budget = 1_500_000, 256 << 20
-	_, s := localTable(t)
+	_, s := lancetest.LocalTable(t)
 	d, err := Create(t.Context(), s, lancetest.Events)
 	ok(t, err)
 	for lo := 0; lo < rows; lo += step {

@@ -162,17 +162,17 @@ func BenchmarkRealFlush(b *testing.B) {
 	if !there {
 		return
 	}
-	dir, s := localTable(b)
+	dir, s := lancetest.LocalTable(b)
 	_, err := lance.Create(b.Context(), s, lancetest.Events)
 	ok(b, err)
-	real.Do(b, "spec", args(dir, "set", true), nil)
+	real.Do(b, "spec", lancetest.On(dir, "set", true), nil)
 	var files []string
 	for i := range 10 {
 		files = append(files, lancetest.WriteRows(b, lancetest.EventBatch(20*i, 20*i+20, 1, 0)))
 	}
 	var took struct{ MS float64 }
 	for b.Loop() {
-		real.Do(b, "timeFlush", args(dir, "key", "event_id", "files", files, "times", 10), &took)
+		real.Do(b, "timeFlush", lancetest.On(dir, "key", "event_id", "files", files, "times", 10), &took)
 	}
 	b.ReportMetric(took.MS*1e6, "ns/flush")
 }

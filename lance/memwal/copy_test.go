@@ -188,10 +188,10 @@ func TestTheRealLanceReadsACopy(t *testing.T) {
 	if !there {
 		return
 	}
-	_, s := localTable(t)
+	_, s := lancetest.LocalTable(t)
 	table, want := lived(t, s)
-	dir, to := localTable(t)
+	dir, to := lancetest.LocalTable(t)
 	_, err := table.Copy(t.Context(), to, lance.CopyOptions{})
 	ok(t, err)
-	same(t, "as the real library reads the copy", want, shorten(realRows(t, real, args(dir))))
+	same(t, "as the real library reads the copy", want, shorten(realRows(t, real, lancetest.On(dir))))
 }

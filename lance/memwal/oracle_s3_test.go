@@ -41,11 +41,11 @@ func TestTheRealLanceSharesOurBucket(t *testing.T) {
 	w := newWriter(t, table, manual)
 	ok(t, w.Append(t.Context(), lancetest.Batch(600, 650)))
 	all := sortedText(lancetest.Batch(0, 650))
-	same(t, "the real library reads ours", all, realRows(t, real, args(dir, "storage", storage)))
-	real.Do(t, "append", args(dir, "storage", storage, "rows", lancetest.WriteRows(t, lancetest.Batch(650, 700))), nil)
+	same(t, "the real library reads ours", all, realRows(t, real, lancetest.On(dir, "storage", storage)))
+	real.Do(t, "append", lancetest.On(dir, "storage", storage, "rows", lancetest.WriteRows(t, lancetest.Batch(650, 700))), nil)
 	all = sortedText(lancetest.Batch(0, 700))
 	same(t, "we read what it appended", all, ourRows(t, s))
-	real.Do(t, "optimize", args(dir, "storage", storage), nil)
+	real.Do(t, "optimize", lancetest.On(dir, "storage", storage), nil)
 	same(t, "after its compaction", all, ourRows(t, s))
 	_, err = w.Merge(t.Context())
 	ok(t, err)
@@ -53,7 +53,7 @@ func TestTheRealLanceSharesOurBucket(t *testing.T) {
 	ok(t, err)
 	_, _, err = d.Compact(t.Context(), lance.CompactOptions{})
 	ok(t, err)
-	same(t, "after our merge and compaction", all, realRows(t, real, args(dir, "storage", storage, "lsm", false)))
+	same(t, "after our merge and compaction", all, realRows(t, real, lancetest.On(dir, "storage", storage, "lsm", false)))
 }
 
 // TestWeReadTheBucketOfTheRealLance reads and goes on with a table that it made.
@@ -64,8 +64,8 @@ func TestWeReadTheBucketOfTheRealLance(t *testing.T) {
 	}
 	for _, version := range []string{"", "2.0"} {
 		s, dir, storage := inBucket(t)
-		real.Do(t, "create", args(dir, "storage", storage, "format", version, "rows", lancetest.WriteRows(t, lancetest.Batch(0, 500))), nil)
-		real.Do(t, "index", args(dir, "storage", storage, "column", "id"), nil)
+		real.Do(t, "create", lancetest.On(dir, "storage", storage, "format", version, "rows", lancetest.WriteRows(t, lancetest.Batch(0, 500))), nil)
+		real.Do(t, "index", lancetest.On(dir, "storage", storage, "column", "id"), nil)
 		d, err := lance.Open(t.Context(), s, lance.OpenOptions{})
 		ok(t, err)
 		same(t, "its table", sortedText(lancetest.Batch(0, 500)), ourRows(t, s))
@@ -76,6 +76,6 @@ func TestWeReadTheBucketOfTheRealLance(t *testing.T) {
 		}
 		_, err = d.Append(t.Context(), lance.Batches(lancetest.Batch(500, 520)))
 		ok(t, err)
-		same(t, "with our rows", sortedText(lancetest.Batch(0, 520)), realRows(t, real, args(dir, "storage", storage)))
+		same(t, "with our rows", sortedText(lancetest.Batch(0, 520)), realRows(t, real, lancetest.On(dir, "storage", storage)))
 	}
 }

@@ -3,7 +3,6 @@ package memwal
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,22 +17,6 @@ import (
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/objstore"
 )
-
-func args(dir string, more ...any) lancetest.Args {
-	a := lancetest.Args{"dir": dir}
-	for i := 0; i < len(more); i += 2 {
-		a[more[i].(string)] = more[i+1]
-	}
-	return a
-}
-
-func localTable(t testing.TB) (dir string, s objstore.Store) {
-	t.Helper()
-	dir = t.TempDir()
-	s, err := objstore.OpenLocal(filepath.Join(dir, "log.lance"), objstore.LocalOptions{NoSync: true})
-	ok(t, err)
-	return dir, s
-}
 
 func sortedText(batches ...arrow.RecordBatch) []string {
 	var out []string
@@ -65,7 +48,7 @@ func TestTheRealLanceReadsOurShards(t *testing.T) {
 	if !there {
 		return
 	}
-	dir, s := localTable(t)
+	dir, s := lancetest.LocalTable(t)
 	table := newTable(t, s, lancetest.Schema)
 	d, err := table.Base(t.Context())
 	ok(t, err)
@@ -77,29 +60,29 @@ func TestTheRealLanceReadsOurShards(t *testing.T) {
 	ok(t, two.Append(t.Context(), lancetest.Batch(2300, 2301)))
 	all := sortedText(lancetest.Batch(0, 2301))
 	same(t, "ours", all, ourRows(t, s))
-	same(t, "the union", all, realRows(t, real, args(dir)))
-	same(t, "the base", sortedText(lancetest.Batch(0, 2000)), realRows(t, real, args(dir, "lsm", false)))
-	same(t, "a key", sortedText(lancetest.Batch(2195, 2196)), realRows(t, real, args(dir, "where", fmt.Sprintf("id = '%s'", lancetest.ID(2195)))))
+	same(t, "the union", all, realRows(t, real, lancetest.On(dir)))
+	same(t, "the base", sortedText(lancetest.Batch(0, 2000)), realRows(t, real, lancetest.On(dir, "lsm", false)))
+	same(t, "a key", sortedText(lancetest.Batch(2195, 2196)), realRows(t, real, lancetest.On(dir, "where", fmt.Sprintf("id = '%s'", lancetest.ID(2195)))))
 	var spec map[string]any
-	real.Do(t, "spec", args(dir), &spec)
+	real.Do(t, "spec", lancetest.On(dir), &spec)
 	if spec["specType"] != "unsharded" {
 		t.Errorf("spec %v", spec)
 	}
 	_, err = one.Merge(t.Context())
 	ok(t, err)
-	same(t, "half merged", all, realRows(t, real, args(dir)))
+	same(t, "half merged", all, realRows(t, real, lancetest.On(dir)))
 	_, err = table.Adopt(t.Context(), two.Shard(), MergeOptions{KeepExisting: true})
 	ok(t, err)
-	same(t, "adopted", all, realRows(t, real, args(dir)))
-	same(t, "the base has all", all, realRows(t, real, args(dir, "lsm", false)))
-	real.Do(t, "optimize", args(dir, "cleanup", true), nil)
+	same(t, "adopted", all, realRows(t, real, lancetest.On(dir)))
+	same(t, "the base has all", all, realRows(t, real, lancetest.On(dir, "lsm", false)))
+	real.Do(t, "optimize", lancetest.On(dir, "cleanup", true), nil)
 	ok(t, one.Append(t.Context(), lancetest.Batch(2301, 2310)))
 	all = sortedText(lancetest.Batch(0, 2310))
-	same(t, "after its clean-up", all, realRows(t, real, args(dir)))
+	same(t, "after its clean-up", all, realRows(t, real, lancetest.On(dir)))
 	same(t, "ours after its clean-up", all, ourRows(t, s))
 	_, err = table.Collect(t.Context(), CollectOptions{AnyAge: true})
 	ok(t, err)
-	same(t, "after our clean-up", all, realRows(t, real, args(dir)))
+	same(t, "after our clean-up", all, realRows(t, real, lancetest.On(dir)))
 }
 
 func TestBloomFiltersAreThoseOfLance(t *testing.T) {
@@ -126,14 +109,14 @@ func TestBloomFiltersAreThoseOfLance(t *testing.T) {
 // realShard makes a table in which the real library has written rows into a shard.
 func realShard(t *testing.T, real *lancetest.Oracle, batches ...arrow.RecordBatch) (string, objstore.Store) {
 	t.Helper()
-	dir, s := localTable(t)
+	dir, s := lancetest.LocalTable(t)
 	_, err := lance.Create(t.Context(), s, lancetest.Schema)
 	ok(t, err)
-	real.Do(t, "spec", args(dir, "set", true), nil)
+	real.Do(t, "spec", lancetest.On(dir, "set", true), nil)
 	for _, b := range batches {
-		real.Do(t, "merge", args(dir, "key", "id", "rows", lancetest.WriteRows(t, b)), nil)
+		real.Do(t, "merge", lancetest.On(dir, "key", "id", "rows", lancetest.WriteRows(t, b)), nil)
 	}
-	real.Do(t, "close", args(dir), nil)
+	real.Do(t, "close", lancetest.On(dir), nil)
 	return dir, s
 }
 
@@ -152,13 +135,13 @@ func TestWeTakeOverAShardOfTheRealLance(t *testing.T) {
 	ok(t, w.Append(t.Context(), lancetest.Batch(340, 400)))
 	all := sortedText(lancetest.Batch(0, 400))
 	same(t, "with ours", all, ourRows(t, s))
-	same(t, "with ours, to it", all, realRows(t, real, args(dir)))
+	same(t, "with ours, to it", all, realRows(t, real, lancetest.On(dir)))
 	_, err = w.Merge(t.Context())
 	ok(t, err)
-	same(t, "merged", all, realRows(t, real, args(dir, "lsm", false)))
-	real.Do(t, "merge", args(dir, "key", "id", "rows", lancetest.WriteRows(t, lancetest.Batch(400, 420))), nil)
+	same(t, "merged", all, realRows(t, real, lancetest.On(dir, "lsm", false)))
+	real.Do(t, "merge", lancetest.On(dir, "key", "id", "rows", lancetest.WriteRows(t, lancetest.Batch(400, 420))), nil)
 	want(t, w.Append(t.Context(), lancetest.Batch(420, 421)), ErrFenced)
-	real.Do(t, "close", args(dir), nil)
+	real.Do(t, "close", lancetest.On(dir), nil)
 	same(t, "and back", sortedText(lancetest.Batch(0, 420)), ourRows(t, s))
 }
 
@@ -216,9 +199,9 @@ func TestTheRealLanceReplaysALogAndWeFindIt(t *testing.T) {
 		at++
 	}
 	putWAL(t, s, id, at, st.epoch, lancetest.Batch(50, 60))
-	real.Do(t, "merge", args(dir, "key", "id", "rows", lancetest.WriteRows(t, lancetest.Batch(60, 70))), nil)
-	real.Do(t, "close", args(dir), nil)
-	same(t, "its view", sortedText(lancetest.Batch(0, 70)), realRows(t, real, args(dir)))
+	real.Do(t, "merge", lancetest.On(dir, "key", "id", "rows", lancetest.WriteRows(t, lancetest.Batch(60, 70))), nil)
+	real.Do(t, "close", lancetest.On(dir), nil)
+	same(t, "its view", sortedText(lancetest.Batch(0, 70)), realRows(t, real, lancetest.On(dir)))
 	same(t, "ours", sortedText(lancetest.Batch(0, 70)), ourRows(t, s))
 }
 
@@ -227,7 +210,7 @@ func TestOurLeftoversDoNotDisturbTheRealLance(t *testing.T) {
 	if !there {
 		return
 	}
-	dir, s := localTable(t)
+	dir, s := lancetest.LocalTable(t)
 	fail := false
 	faulty := objstore.NewFault(s, func(c objstore.Call) objstore.Fate {
 		if fail && strings.Contains(c.Key, "bloom") {
@@ -241,5 +224,5 @@ func TestOurLeftoversDoNotDisturbTheRealLance(t *testing.T) {
 	want(t, w.Append(t.Context(), lancetest.Batch(0, 5)), objstore.ErrAmbiguous)
 	fail = false
 	ok(t, w.Append(t.Context(), lancetest.Batch(5, 10)))
-	same(t, "beside a failed flush", sortedText(lancetest.Batch(5, 10)), realRows(t, real, args(dir)))
+	same(t, "beside a failed flush", sortedText(lancetest.Batch(5, 10)), realRows(t, real, lancetest.On(dir)))
 }
