@@ -281,6 +281,10 @@ func (l *journalLog) take(snap *study.Snapshot) {
 	l.owner.mu.Lock()
 	for one := range snap.Studies() {
 		item := l.itemOf(snap, one)
+		if one.Deleted() {
+			delete(l.owner.byStudy, item.ID)
+			continue
+		}
 		l.items = append(l.items, item)
 		l.owner.byStudy[item.ID] = studyRef{l, one.ID}
 		l.owner.server.live.change("study", item.ID, func() (any, bool) { return item, true })

@@ -249,3 +249,26 @@ func TestStudiesComeAndGo(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+func TestADeletedStudyIsNotListed(t *testing.T) {
+	s := newSite(t, Options{})
+	id := newStudy(s, "s.atj")
+	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Update(t.Context(), func(tx *study.Tx) error {
+		return tx.SetStudySystemAttr(0, study.DeletedAttr, []byte("true"))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the study is gone", func() bool {
+		var list StudyPage
+		s.get("/api/v1/studies", &list)
+		return list.Total == 0
+	})
+	if a := s.do("GET", "/api/v1/studies/"+id, nil); a.status != 404 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
