@@ -2,28 +2,18 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
-	"reflect"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
-	"github.com/foldlog/foldlog/study/pruner"
-	"github.com/foldlog/foldlog/study/sampler"
 )
 
 // studies are the journals under the root.
@@ -376,182 +366,4 @@ func (l *journalLog) current() error {
 		return problem(http.StatusConflict, "the journal has an older format: foldlog study migrate brings it to the present one")
 	}
 	return nil
-}
-
-// studyID names a study in the API, the same as long as its journal stays where it
-// is.
-func studyID(path string, id study.StudyID) string {
-	sum := sha256.Sum256([]byte(path + "\x00" + strconv.FormatUint(uint64(id), 10)))
-	return hex.EncodeToString(sum[:8])
-}
-
-// StudyItem is a study in a list.
-type StudyItem struct {
-	ID         string      `json:"id" doc:"names the study in this API"`
-	Journal    string      `json:"journal" doc:"path of its journal under the root"`
-	StudyID    Count       `json:"study_id" doc:"within the journal"`
-	Name       string      `json:"name"`
-	Directions []string    `json:"directions" doc:"minimize or maximize, one for each objective"`
-	Metrics    []string    `json:"metrics" doc:"names of the objectives"`
-	Unit       string      `json:"unit" doc:"what steps count, empty if it is not said"`
-	Seed       *Count      `json:"seed" nullable:"true"`
-	CreatedMS  int64       `json:"created_ms"`
-	LastMS     int64       `json:"last_ms" doc:"the last sign of life of any trial"`
-	Seq        Count       `json:"seq" doc:"operations in the journal as of this answer"`
-	Trials     int         `json:"trials"`
-	States     StateCounts `json:"states"`
-	Best       *BestTrial  `json:"best,omitempty" doc:"of a study with one objective that has one; of several see the front"`
-	Sampler    string      `json:"sampler"`
-	Pruner     string      `json:"pruner"`
-}
-
-// StateCounts is the number of trials in every state.
-type StateCounts struct {
-	Waiting  int `json:"waiting"`
-	Running  int `json:"running"`
-	Paused   int `json:"paused"`
-	Complete int `json:"complete"`
-	Pruned   int `json:"pruned"`
-	Failed   int `json:"failed"`
-}
-
-// BestTrial names a trial and its values.
-type BestTrial struct {
-	Number int     `json:"number"`
-	Values Numbers `json:"values"`
-}
-
-func (l *journalLog) itemOf(snap *study.Snapshot, st *study.Study) StudyItem {
-	c := st.Counts()
-	v := StudyItem{
-		ID: studyID(l.path, st.ID), Journal: l.path, StudyID: Count(st.ID), Name: st.Config.Name, Directions: directionNames(st),
-		Metrics: metricNames(st), Unit: st.Config.ResourceUnit, CreatedMS: int64(st.CreatedMillis), LastMS: int64(st.CreatedMillis),
-		Seq: Count(snap.Seq()), Trials: st.NumTrials(), Sampler: sampler.TextOf(st),
-		Pruner: pruner.TextOf(st),
-		States: StateCounts{c[study.Waiting], c[study.Running], c[study.Paused], c[study.Complete], c[study.Pruned], c[study.Failed]},
-	}
-	if st.Config.Seed != nil {
-		seed := Count(*st.Config.Seed)
-		v.Seed = &seed
-	}
-	if len(st.Config.Directions) == 1 {
-		if best, err := snap.Best(st.ID); err == nil && len(best) > 0 {
-			v.Best = &BestTrial{int(best[0].Number), best[0].Values}
-		}
-	}
-	for t := range snap.Trials(st.ID, study.TrialFilter{}) {
-		v.LastMS = max(v.LastMS, int64(t.EndedMillis), int64(t.StartedMillis), int64(t.HeartbeatMillis), int64(t.CreatedMillis))
-	}
-	return v
-}
-
-func directionNames(st *study.Study) []string {
-	names := []string{}
-	for _, d := range st.Config.Directions {
-		names = append(names, strings.ToLower(d.String()))
-	}
-	return names
-}
-
-// metricNames are the names of the objectives; those without one are numbered.
-func metricNames(st *study.Study) []string {
-	names := slices.Clone(st.Config.MetricNames)
-	for i := len(names); i < len(st.Config.Directions); i++ {
-		names = append(names, "value "+strconv.Itoa(i))
-	}
-	if len(st.Config.Directions) == 1 && len(st.Config.MetricNames) == 0 {
-		names = []string{"value"}
-	}
-	return names
-}
-
-// study finds a study or answers 404.
-func (s *Server) study(ctx context.Context, id string) (*journalLog, *study.Snapshot, *study.Study, error) {
-	s.studies.mu.RLock()
-	ref, ok := s.studies.byStudy[id]
-	s.studies.mu.RUnlock()
-	if !ok {
-		return nil, nil, nil, problem(http.StatusNotFound, fmt.Sprintf("there is no study %.100q", id))
-	}
-	snap, err := ref.log.snapshot(ctx)
-	if err != nil {
-		return nil, nil, nil, s.answer(err)
-	}
-	st, err := snap.Study(ref.id)
-	if err != nil {
-		return nil, nil, nil, s.answer(err)
-	}
-	return ref.log, snap, st, nil
-}
-
-type studyListInput struct {
-	Text   string `query:"q" maxLength:"500" doc:"only studies whose name or journal contains this, whatever the case"`
-	Limit  int    `query:"limit" minimum:"0" maximum:"1000" doc:"studies per page, 100 if 0"`
-	Cursor string `query:"cursor" maxLength:"200"`
-}
-
-// StudyPage is a part of the list of studies.
-type StudyPage struct {
-	Items  []StudyItem   `json:"items" doc:"the one that changed last first"`
-	Next   string        `json:"next" doc:"the cursor of the next page, empty on the last"`
-	Total  int           `json:"total"`
-	Faulty []FaultyStudy `json:"faulty" doc:"journals that cannot be read"`
-}
-
-// FaultyStudy is a journal that cannot be read.
-type FaultyStudy struct {
-	Journal string `json:"journal"`
-	Error   string `json:"error"`
-}
-
-func (s *Server) listStudies(_ context.Context, in *studyListInput) (*struct{ Body StudyPage }, error) {
-	from, err := indexCursor(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	page := StudyPage{Items: []StudyItem{}, Faulty: []FaultyStudy{}}
-	text := strings.ToLower(in.Text)
-	for _, log := range s.studies.all() {
-		log.mu.Lock()
-		items, err := log.items, log.err
-		log.mu.Unlock()
-		if err != nil {
-			page.Faulty = append(page.Faulty, FaultyStudy{log.path, s.withoutRoot(err.Error())})
-		}
-		for _, item := range items {
-			if strings.Contains(strings.ToLower(item.Name), text) || strings.Contains(strings.ToLower(item.Journal), text) {
-				page.Items = append(page.Items, item)
-			}
-		}
-	}
-	sort.SliceStable(page.Items, func(i, j int) bool { return page.Items[i].LastMS > page.Items[j].LastMS })
-	page.Total = len(page.Items)
-	from = min(from, page.Total)
-	page.Items = page.Items[from:min(page.Total, from+pageSize(in.Limit))]
-	if end := from + len(page.Items); end < page.Total {
-		page.Next = encodeCursor(itoa(end))
-	}
-	return &struct{ Body StudyPage }{page}, nil
-}
-
-func (s *Server) registerStudies(api huma.API) {
-	get := func(path, id, summary string) huma.Operation {
-		return operation(http.MethodGet, "/api/v1/studies"+path, id, summary, "studies")
-	}
-	huma.Register(api, get("", "list-studies", "List studies"), s.listStudies)
-	huma.Register(api, get("/{id}", "get-study", "One study"), s.getStudy)
-	huma.Register(api, get("/{id}/trials", "list-trials", "Trials of a study"), s.listTrials)
-	huma.Register(api, get("/{id}/trials/{number}", "get-trial", "One trial, with its reports and attributes"), s.getTrial)
-	huma.Register(api, get("/{id}/trials/{number}/should-prune", "should-prune", "Whether a trial is worth going on with"), s.shouldPrune)
-	columns := get("/{id}/columns", "study-columns", "All trials of a study by column")
-	columns.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
-		"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[TrialColumns](), true, "")},
-	}}}
-	huma.Register(api, columns, s.studyColumns)
-	huma.Register(api, get("/{id}/curves", "study-curves", "Intermediate values of several trials"), s.studyCurves)
-	huma.Register(api, get("/{id}/front", "study-front", "The Pareto front of a study, computed in the background"), s.studyFront)
-	huma.Register(api, get("/{id}/importance", "study-importance", "How much each parameter matters, computed in the background"), s.studyImportance)
-	huma.Register(api, get("/{id}/outbox", "study-outbox", "What is still to be done after trials ended"), s.studyOutbox)
-	s.registerStudyWrites(api)
-	s.registerStudyLive(api)
 }
