@@ -18,7 +18,8 @@ func (a *app) studyPauseCmd() *cobra.Command {
 		Long: fmt.Sprintf(`Put trials on hold that "study run" runs, here or on another machine. Within
 seconds the worker of each sends its command SIGTERM, keeps what that saves in
 FOLDLOG_STATE_DIR, and goes on with other trials. Nobody takes the trial up again
-before "study resume", also not a later run.
+before "study resume", also not a later run. What "ask --lease" has claimed is its
+owner's to stop: "study show NUMBER" says that it is on hold.
 
 A command asks for the same by ending with status %d.`, runner.PauseStatus),
 		Example: "  foldlog study pause search.atj 3\n  foldlog study resume search.atj 3",
