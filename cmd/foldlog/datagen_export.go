@@ -33,12 +33,12 @@ their size and checksum; with --blobs their bytes too.
 
 With --out the file is replaced once the export is complete, and left as it was
 otherwise. A pipe or a device is written to.`,
-		Example: "  foldlog datagen export digits/v1 --out digits.jsonl\n  foldlog datagen export digits/v1 --format parquet --blobs --out digits.parquet",
+		Example: "  foldlog datagen export digits/v1 --out digits.jsonl\n  foldlog datagen export digits/v1 --blobs --out digits.parquet",
 		Args:    operands("LOG"),
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
-	flags.StringVar(&f.format, "format", "jsonl", "the `FORMAT`, jsonl or parquet")
+	flags.StringVar(&f.format, "format", "", "the `FORMAT`, jsonl or parquet (default: parquet if --out ends in .parquet, else jsonl)")
 	flags.StringVar(&f.out, "out", "", "write to this `FILE` and not to standard output")
 	flags.StringArrayVar(&f.status, "status", []string{"completed"}, "items of this `STATUS`; again for each further one")
 	flags.BoolVar(&f.blobs, "blobs", false, "with the bytes of blobs")
@@ -57,6 +57,9 @@ otherwise. A pipe or a device is written to.`,
 }
 
 func (f *datagenExportFlags) check() error {
+	if f.format == "" {
+		f.format = formatOf(f.out, "jsonl", "parquet")
+	}
 	if f.format != "jsonl" && f.format != "parquet" {
 		return cli.Usagef("--format %q: jsonl or parquet", f.format)
 	}

@@ -43,11 +43,7 @@ func completeCommands(c *cobra.Command, args []string, _ string) (names []string
 // template, which would keep two megabytes of unused methods in the binary.
 func printUsage(c *cobra.Command) error {
 	var b bytes.Buffer
-	line := c.UseLine()
-	if c.HasAvailableSubCommands() {
-		line += " COMMAND"
-	}
-	fmt.Fprintf(&b, "Usage:\n  %s\n", line)
+	fmt.Fprintf(&b, "Usage:\n  %s\n", usageLines(c))
 	section(&b, "Examples:", c.Example)
 	printCommands(&b, c)
 	section(&b, "Flags:", c.LocalFlags().FlagUsages())
@@ -57,6 +53,18 @@ func printUsage(c *cobra.Command) error {
 	}
 	_, err := b.WriteTo(c.OutOrStdout())
 	return err
+}
+
+// usageLines are the ways to call a command: by itself, with one of its own, or both.
+func usageLines(c *cobra.Command) string {
+	switch line := c.UseLine(); {
+	case !c.HasAvailableSubCommands():
+		return line
+	case line == c.CommandPath():
+		return line + " COMMAND"
+	default:
+		return line + "\n  " + c.CommandPath() + " COMMAND"
+	}
 }
 
 func printCommands(w io.Writer, c *cobra.Command) {

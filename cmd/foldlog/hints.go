@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"io/fs"
 	"syscall"
 
@@ -24,7 +25,7 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(journal.ErrReadOnlyPlatform), Hint: "journals can be read here; write them on Linux or macOS"},
 		{Match: cli.As[*journal.NewerFormatError], Hint: "a newer version of foldlog reads it"},
 		{Match: cli.As[*journal.UncertainError], Hint: "look whether the journal holds it (foldlog study show) before you do it again"},
-		{Match: cli.Is(journal.ErrNotJournal), Hint: "give the path of a study journal; foldlog inspect says what a log is"},
+		{Match: cli.Is(journal.ErrNotJournal), Hint: "give the path of a study journal; foldlog inspect says what a log is, foldlog ls what is in a directory"},
 		{Match: damaged, Hint: "foldlog verify lists every fault; foldlog cp --salvage copies what is sound"},
 		{Match: cli.Is(lance.ErrCorrupt), Hint: "foldlog verify lists every fault; foldlog cat prints the rows before the first one"},
 		{Match: cli.As[*lance.UnsupportedError], Hint: "another Lance library may read it; docs/format/lance.md says what is read here"},
@@ -33,6 +34,7 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(datagen.ErrUnsure), Hint: "the log says what became of it; run the same command again"},
 		{Match: cli.Is(datagen.ErrHeld), Hint: "wait until its process has ended, or died for as long as its lease"},
 		{Match: cli.Is(datagen.ErrFault), Hint: "foldlog datagen item LOG ITEM --trajectory shows the item; begin it anew to go on"},
+		certificateHint,
 		{Match: cli.Is(fs.ErrExist), Hint: "give a path that does not exist"},
 		{Match: cli.Is(study.ErrTooLarge), Hint: "nothing was written; keep large things in files, and their paths in the journal"},
 		{Match: cli.Is(study.ErrFenced), Hint: "the trial belongs to somebody else now or has ended; ask for another one"},
@@ -50,6 +52,12 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(syscall.EROFS), Hint: "the file system is mounted for reading only"},
 		{Match: cli.Is(fs.ErrPermission), Hint: "check the owner and the mode of the file and of its directory"},
 	}
+}
+
+// certificateHint is for a server whose certificate nobody vouches for.
+var certificateHint = cli.HintRule{
+	Match: cli.As[*tls.CertificateVerificationError],
+	Hint:  "a certificate that no known authority signed has to be trusted first: on Linux SSL_CERT_FILE names its file, elsewhere it goes into the system's store",
 }
 
 // damaged matches bytes that are not what they must be, and operations that can

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -42,6 +45,7 @@ func TestHints(t *testing.T) {
 		{"a denied path", &fs.PathError{Op: "open", Err: fs.ErrPermission}, "the mode of the file"},
 		{"a full disk", &fs.PathError{Op: "write", Err: syscall.ENOSPC}, "make room"},
 		{"a file system that only reads", &fs.PathError{Op: "write", Err: syscall.EROFS}, "reading only"},
+		{"an unknown certificate", fmt.Errorf("get: %w", &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), "SSL_CERT_FILE"},
 		{"anything else", context.DeadlineExceeded, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -50,6 +54,15 @@ func TestHints(t *testing.T) {
 				t.Errorf("hint %q, want %q in it", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestACertificateIsNoServerThatIsAway keeps a hint from asking to wait for a server
+// that will never be trusted.
+func TestACertificateIsNoServerThatIsAway(t *testing.T) {
+	err := fmt.Errorf("post lines: %w: %w", metrics.ErrAway, &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}})
+	if got := cli.HintFor(err, metricsHints); !strings.Contains(got, "SSL_CERT_FILE") {
+		t.Errorf("hint %q", got)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/foldlog/foldlog/internal/cli"
 )
 
 // logKinds is the registry of the kinds of log that the general verbs know.
@@ -176,9 +178,19 @@ func (a *app) lookUp(path string) (logKind, string, error) {
 		a.Debugf("%s is a %s", log, kind.Name())
 		return kind, log, nil
 	case c.Info == nil:
-		return nil, "", fs.ErrNotExist
+		return nil, "", onlyFiles(path, fs.ErrNotExist)
 	}
 	return nil, "", &unknownKindError{path, c.Info.IsDir(), a.kinds}
+}
+
+// onlyFiles says of a log at a server that it cannot be reached from here.
+func onlyFiles(path string, err error) error {
+	for _, prefix := range []string{"server:", "http://", "https://"} {
+		if strings.HasPrefix(path, prefix) {
+			return cli.WithHint(err, "this command is for files: run it at the server; the commands of study and datagen take addresses")
+		}
+	}
+	return err
 }
 
 // unknownKindError is the error of content that no kind recognises.

@@ -68,7 +68,7 @@ func (a *app) age(ms int64) string {
 // cannot be read is told and passed over, and makes the whole fail at the end.
 func (a *app) list(ctx context.Context, root string, emit func(summary) error) error {
 	if _, err := os.Stat(root); err != nil {
-		return failed("ls", root, err)
+		return onlyFiles(root, failed("ls", root, err))
 	}
 	l := lister{app: a, ctx: ctx, emit: emit, done: map[string]bool{}}
 	if err := l.visit(root, false); err != nil {

@@ -16,7 +16,7 @@ import (
 
 func (a *app) metricsCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "metrics COMMAND",
+		Use:   "metrics",
 		Short: "Record, check, show, plot and move the metrics streams of training runs",
 		Long: `Work with metrics streams: JSON Lines files that a training run appends to, in
 any language, with an event for its identity, every number and every checkpoint.`,
@@ -151,7 +151,8 @@ func advise(err error) error {
 var metricsHints = []cli.HintRule{
 	{Match: cli.Is(metrics.ErrSlug), Hint: "a slug is 1 to 200 bytes without / and control characters, the same throughout a stream"},
 	{Match: cli.Is(metrics.ErrDiskFull), Hint: "make room; what the file lacks is lost, and a server can be completed from it with foldlog metrics push"},
-	{Match: cli.Is(metrics.ErrUnauthorized), Hint: "FOLDLOG_TOKEN holds the token for the server"},
+	{Match: cli.Is(metrics.ErrUnauthorized), Hint: "FOLDLOG_TOKEN holds the token for the server; foldlog serve token list there says what each may do"},
+	certificateHint,
 	{Match: cli.Is(metrics.ErrAway), Hint: "once the server is back, foldlog metrics push completes it from the file"},
 	{Match: cli.Is(metrics.ErrConflict), Hint: "the server holds other bytes for this stream; foldlog metrics check FILE says whether the file is sound"},
 	{Match: cli.Is(metrics.ErrTooLarge), Hint: "nothing of it was written; keep large things in files, and their paths in the stream"},

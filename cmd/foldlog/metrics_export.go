@@ -6,9 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/spf13/cobra"
@@ -52,7 +50,7 @@ the export is complete, and left as it was otherwise.`,
 		Example: "  foldlog metrics export run.jsonl --out points.parquet\n  foldlog metrics export run.jsonl --metric '*/loss' --where split=eval > loss.csv",
 		Args:    operands("FILE..."),
 	}
-	c.Flags().StringVar(&format, "format", "", "`csv` or parquet")
+	c.Flags().StringVar(&format, "format", "", "the `FORMAT`, csv or parquet (default: parquet if --out ends in .parquet, else csv)")
 	c.Flags().StringVar(&out, "out", "", "write to this `FILE` and not to standard output")
 	c.Flags().StringArrayVar(&names, "metric", nil, "export metrics of this `NAME` only, in which * stands for any text")
 	c.Flags().StringArrayVar(&where, "where", nil, "export points with this `K=V` in their metadata only")
@@ -92,11 +90,11 @@ type pointSource func(emit func(*pointRow) error) error
 
 // exportFormat picks the writer of a format.
 func (a *app) exportFormat(format, out string) (func(io.Writer, pointSource) error, error) {
-	if format == "" && strings.EqualFold(filepath.Ext(out), ".parquet") {
-		format = "parquet"
+	if format == "" {
+		format = formatOf(out, "csv", "parquet")
 	}
 	switch format {
-	case "", "csv":
+	case "csv":
 		return exportPointsCSV, nil
 	case "parquet":
 		if out == "" && a.IsTerminal(a.Stdout) {

@@ -53,12 +53,12 @@ the end, and makes the exit status 1.`,
 		Args:    operands(),
 	}
 	f := c.Flags()
-	f.StringVar(&flags.slug, "slug", "", "the `SLUG` that names the run; by default that of the input's open")
-	f.StringArrayVar(&flags.to, "to", nil, "a `TARGET`: jsonl:PATH, stdout or http(s)://HOST; may be given more than once")
-	f.StringVar(&flags.describe, "describe", "", "one line about the run")
-	f.StringArrayVar(&flags.meta, "meta", nil, "a `K=V` of the run's identity; may be given more than once")
+	f.StringVar(&flags.slug, "slug", "", "the `SLUG` that names the run (default: that of the input's open)")
+	f.StringArrayVar(&flags.to, "to", nil, "a `TARGET`: jsonl:PATH, stdout or http(s)://HOST; again for each further one")
+	f.StringVar(&flags.describe, "describe", "", "one line of `TEXT` about the run")
+	f.StringArrayVar(&flags.meta, "meta", nil, "a `K=V` of the run's identity; again for each further one")
 	f.BoolVar(&flags.system, "system", false, "add CPU, memory and GPU series")
-	f.DurationVar(&flags.systemEvery, "system-every", 10*time.Second, "how often --system looks")
+	f.DurationVar(&flags.systemEvery, "system-every", 10*time.Second, "the `DURATION` between two looks of --system")
 	flags.reading.addFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		rec, err := a.newRecorder(flags)

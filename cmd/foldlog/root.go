@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/version"
+	"github.com/foldlog/foldlog/internal/yamldoc"
 )
 
 // app is what the commands share.
@@ -136,6 +138,15 @@ func flagError(c *cobra.Command, err error) error {
 	if c.HasSubCommands() && c.Flags().NArg() > 0 {
 		return unknownCommand(c, c.Flags().Arg(0))
 	}
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) || len(missing.GetSpecifiedName()) < 2 {
+		return err
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near, ok := yamldoc.Near(missing.GetSpecifiedName(), names); ok {
+		return cli.WithHint(&cli.UsageError{Err: err}, "did you mean --"+near+"?")
+	}
 	return err
 }
 
@@ -144,6 +155,9 @@ func unknownCommand(c *cobra.Command, name string) error {
 	c.SuggestionsMinimumDistance = 2
 	if near := c.SuggestionsFor(name); len(near) > 0 {
 		return cli.WithHint(err, "did you mean "+strings.Join(near, " or ")+"?")
+	}
+	if c.Flags().Lookup(name) != nil {
+		return cli.WithHint(err, "did you mean --"+name+"?")
 	}
 	return err
 }

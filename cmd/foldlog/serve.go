@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -317,7 +318,7 @@ func (a *app) tokenListCmd(o *serveOptions) *cobra.Command {
 		table := cli.NewTable(cli.Column{Title: "ID"}, cli.Column{Title: "NAME"}, cli.Column{Title: "MAY"}, cli.Column{Title: "MADE"})
 		table.Bold = a.Color()
 		for _, t := range list {
-			table.Row(t.ID, t.Name, fmt.Sprint(t.Scopes), cli.Age(a.Time(), time.UnixMilli(t.CreatedMS)))
+			table.Row(t.ID, t.Name, strings.Join(t.Scopes, ", "), cli.Age(a.Time(), time.UnixMilli(t.CreatedMS)))
 		}
 		if table.Len() == 0 {
 			a.Notef("no tokens")

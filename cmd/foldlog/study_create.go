@@ -121,11 +121,16 @@ func (a *app) printCreated(path string, s studySummary, objectives string, creat
 	return err
 }
 
+// nameOfStudy is that of a journal's file without its ending, at a server too.
+func nameOfStudy(path string) string {
+	return strings.TrimSuffix(filepath.Base(strings.TrimPrefix(path, "server:")), filepath.Ext(path))
+}
+
 // config is the study that the flags describe.
 func (o *createOptions) config(c *cobra.Command, path string) (study.Config, error) {
 	config := study.Config{Name: o.name, ResourceUnit: capitalized(o.unit), MetricNames: o.metrics}
 	if config.Name == "" {
-		config.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		config.Name = nameOfStudy(path)
 	}
 	for _, name := range o.directions {
 		d, err := study.ParseDirection(name)

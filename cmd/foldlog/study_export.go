@@ -5,8 +5,10 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,10 +37,13 @@ otherwise. A pipe or a device is written to.`,
 		Args:    operands("PATH"),
 	}
 	name := studyFlag(c)
-	c.Flags().StringVar(&format, "format", "csv", "the `FORMAT`, csv, json or optuna")
+	c.Flags().StringVar(&format, "format", "", "the `FORMAT`, csv, json or optuna (default: json if --out ends in .json, else csv)")
 	c.Flags().StringVar(&out, "out", "", "write to this `FILE` and not to standard output")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"csv", "json", "optuna"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if format == "" {
+			format = formatOf(out, "csv", "json")
+		}
 		write := exportCSV
 		switch format {
 		case "csv":
@@ -54,6 +59,14 @@ otherwise. A pipe or a device is written to.`,
 		}))
 	}
 	return c
+}
+
+// formatOf is the other format if that is the ending of a file's name.
+func formatOf(out, usual, other string) string {
+	if strings.EqualFold(filepath.Ext(out), "."+other) {
+		return other
+	}
+	return usual
 }
 
 // exportTo writes to a file, or to standard output without one.

@@ -143,6 +143,9 @@ func (run *running) print(report runner.Report, took time.Duration) error {
 	if logs != "" && report != (runner.Report{}) {
 		pairs = append(pairs, [2]string{"logs", filepath.Join(logs, "NUMBER.log")})
 	}
+	if report == (runner.Report{}) && run.Trials > 0 && !left {
+		run.Notef("the study has its %s; a larger --trials goes on", plural(int64(run.Trials), "trial"))
+	}
 	return cli.WriteFields(run.Out(), pairs...)
 }
 

@@ -69,7 +69,8 @@ func (a *app) supervise(ctx context.Context, r studyReader, p *runPlan) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case report.Complete == 0 && report.Failed > 0:
-		return failed("study run", p.Journal, fmt.Errorf("no trial of this run is complete; %s failed", plural(int64(report.Failed), "trial")))
+		err := fmt.Errorf("no trial of this run is complete; %s failed", plural(int64(report.Failed), "trial"))
+		return cli.WithHint(failed("study run", p.Journal, err), "foldlog study show "+p.Journal+" NUMBER says why, with the end of what the trial printed")
 	}
 	return nil
 }

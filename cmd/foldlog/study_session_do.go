@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
@@ -125,7 +123,7 @@ func (s *session) open(ctx context.Context, r *sessionRequest) (any, error) {
 func (r *sessionRequest) config(path string) (study.Config, error) {
 	c := study.Config{Name: r.Name, Seed: r.Seed, MetricNames: r.Metrics, ResourceUnit: "Steps"}
 	if c.Name == "" {
-		c.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		c.Name = nameOfStudy(path)
 	}
 	for _, name := range r.Directions {
 		d, err := study.ParseDirection(name)

@@ -7,16 +7,21 @@ import (
 
 // Nearest is a hint for a name that is not among the known ones.
 func Nearest(name string, known []string) string {
-	best, least := "", 3
+	if best, ok := Near(name, known); ok {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return "there are " + strings.Join(known, ", ")
+}
+
+// Near is the known name that is at most two letters away, the nearest one.
+func Near(name string, known []string) (best string, ok bool) {
+	least := 3
 	for _, k := range known {
 		if d := distance(strings.ToLower(name), k); d < least && d < len(k) {
 			best, least = k, d
 		}
 	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return "there are " + strings.Join(known, ", ")
+	return best, best != ""
 }
 
 // distance is the number of letters to change, add or leave out.

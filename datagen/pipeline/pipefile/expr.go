@@ -354,6 +354,8 @@ func compareValues(op string, l, r any) (bool, error) {
 		return same && order == 0, nil
 	case op == "!=":
 		return !same || order != 0, nil
+	case !same && (l == nil) != (r == nil):
+		return false, fmt.Errorf("%s and %s have no order (%s); a field that is not set is null", kindOf(l), kindOf(r), op)
 	case !same:
 		return false, fmt.Errorf("%s and %s have no order (%s)", kindOf(l), kindOf(r), op)
 	}

@@ -48,7 +48,7 @@ func TestConditions(t *testing.T) {
 		"iteration >= 2": true, "a.b == 1": true, "o.x.z == 3": true, "o.x.q == null": true, "o.x == o.x": true, "o.x == n": false,
 		"many == 9": true, "yes": true, "true": true, "big == 9223372036854775807": true, "big > 9223372036854775806": true,
 		"yes or gone > 1": true,
-		"n":               "n is a number, neither true nor false", "gone > 1": "null and a number have no order (>)",
+		"n":               "n is a number, neither true nor false", "gone > 1": "null and a number have no order (>); a field that is not set is null",
 		"s < 1": "a text and a number have no order (<)", "n and yes": "a number is neither true nor false",
 	} {
 		c, err := parseCond(text)
