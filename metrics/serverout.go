@@ -149,9 +149,10 @@ func (o *serverOutput) step() error {
 		return err
 	}
 	err = o.up.sync(o.ctx, end)
-	if o.memory != nil {
+	if o.memory != nil && o.up.cursor > int64(len(o.up.firstLine)+len(newline)) {
 		// The overlap of the next comparison is not needed: the server has
-		// acknowledged these bytes to this very process.
+		// acknowledged these bytes to this very process. The first line alone may
+		// have been that of another process; the stream then begins anew elsewhere.
 		o.memory.trim(o.up.cursor)
 	}
 	return err

@@ -212,12 +212,14 @@ func firstLine(text string) string {
 	return line
 }
 
-// events reads server-sent events until it has seen enough.
+// events reads server-sent events until it has seen enough; it may run beside the
+// test.
 func (s *site) events(ctx context.Context, path, last string, enough func(id, kind, data string) bool) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "GET", s.url+path, nil)
 	if err != nil {
-		s.t.Fatal(err)
+		s.t.Error(err)
+		return
 	}
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
@@ -227,18 +229,21 @@ func (s *site) events(ctx context.Context, path, last string, enough func(id, ki
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		s.t.Fatal(err)
+		s.t.Error(err)
+		return
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
-		s.t.Fatalf("%s: %d", path, resp.StatusCode)
+		s.t.Errorf("%s: %d", path, resp.StatusCode)
+		return
 	}
 	var id, kind, data string
 	buf := make([]byte, 1)
 	var line []byte
 	for {
 		if _, err := resp.Body.Read(buf); err != nil {
-			s.t.Fatalf("%s ended: %v", path, err)
+			s.t.Errorf("%s ended: %v", path, err)
+			return
 		}
 		if buf[0] != '\n' {
 			line = append(line, buf[0])

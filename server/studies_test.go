@@ -193,14 +193,17 @@ func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
 	var d StudyDetail
 	s.get(base, &d)
 	numbers := make(chan int)
-	go s.events(ctx, base+"/live?seq="+fmt.Sprint(uint64(d.Seq)), "", func(_, kind, data string) bool {
-		var live LiveTrials
-		unmarshal(t, data, &live)
-		for _, it := range live.Items {
-			numbers <- it.Number
-		}
-		return kind == "trials"
-	})
+	go func() {
+		defer close(numbers)
+		s.events(ctx, base+"/live?seq="+fmt.Sprint(uint64(d.Seq)), "", func(_, kind, data string) bool {
+			var live LiveTrials
+			unmarshal(t, data, &live)
+			for _, it := range live.Items {
+				numbers <- it.Number
+			}
+			return kind == "trials"
+		})
+	}()
 	j, err := study.OpenJournal(ctx, filepath.Join(s.root, "s.atj"), nil)
 	if err != nil {
 		t.Fatal(err)

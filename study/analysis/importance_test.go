@@ -130,13 +130,11 @@ func TestImportanceLeavesOutWhatHasNoValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := []study.Param{number("a", unit, 0.5), number("b", unit, 0.5)}
-	for _, extra := range []trialSpec{
+	trials = append(trials, []trialSpec{
 		{params: p, values: []float64{math.NaN()}}, {params: p, values: []float64{math.Inf(1)}},
 		{params: p, state: study.Failed}, {params: p, state: study.Pruned, reports: []study.Point{{Step: 1, Value: 9}}},
 		{params: p, state: study.Running}, {state: study.Waiting},
-	} {
-		trials = append(trials, extra)
-	}
+	}...)
 	snap, st := studyOf(t, study.Config{Directions: []study.Direction{study.Maximize}}, trials...)
 	got, err := Importances(snap, st, nil)
 	if err != nil {
