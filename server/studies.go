@@ -39,6 +39,8 @@ type journalLog struct {
 	path  string
 	owner *studies
 
+	digests digests
+
 	mu     sync.Mutex // over what follows
 	info   fs.FileInfo
 	reader *study.JournalReader
@@ -180,6 +182,7 @@ func (st *studies) rest() {
 		if log.reader != nil && time.Since(log.used) > readerIdle {
 			log.reader.Close()
 			log.reader, log.snap = nil, nil
+			log.digests.reset()
 		}
 		log.mu.Unlock()
 		log.writing.Lock()
@@ -240,6 +243,7 @@ func (l *journalLog) load(ctx context.Context) error {
 		if l.reader != nil {
 			l.reader.Close()
 			l.reader, l.snap = nil, nil
+			l.digests.reset()
 		}
 		return err
 	}

@@ -66,7 +66,7 @@ func (l *journalLog) itemOf(snap *study.Snapshot, st *study.Study) StudyItem {
 	c := st.Counts()
 	v := StudyItem{
 		ID: studyID(l.path, st.ID), Journal: l.path, StudyID: Count(st.ID), Name: st.Config.Name, Directions: directionNames(st),
-		Metrics: metricNames(st), Unit: st.Config.ResourceUnit, CreatedMS: int64(st.CreatedMillis), LastMS: int64(st.CreatedMillis),
+		Metrics: metricNames(st), Unit: st.Config.ResourceUnit, CreatedMS: int64(st.CreatedMillis),
 		Seq: Count(snap.Seq()), Trials: st.NumTrials(), Sampler: sampler.TextOf(st),
 		Pruner: pruner.TextOf(st),
 		States: StateCounts{c[study.Waiting], c[study.Running], c[study.Paused], c[study.Complete], c[study.Pruned], c[study.Failed]},
@@ -75,14 +75,11 @@ func (l *journalLog) itemOf(snap *study.Snapshot, st *study.Study) StudyItem {
 		seed := Count(*st.Config.Seed)
 		v.Seed = &seed
 	}
-	if len(st.Config.Directions) == 1 {
-		if best, err := snap.Best(st.ID); err == nil && len(best) > 0 {
-			v.Best = &BestTrial{int(best[0].Number), best[0].Values}
-		}
+	best, last := l.digests.of(snap, st)
+	if best != nil {
+		v.Best = &BestTrial{int(best.Number), best.Values}
 	}
-	for t := range snap.Trials(st.ID, study.TrialFilter{}) {
-		v.LastMS = max(v.LastMS, int64(t.EndedMillis), int64(t.StartedMillis), int64(t.HeartbeatMillis), int64(t.CreatedMillis))
-	}
+	v.LastMS = last
 	return v
 }
 
