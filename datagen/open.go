@@ -37,7 +37,7 @@ func (w *Writer) Open(ctx context.Context, item string, opts CreateOptions) (*St
 // looked at; -1 is no guess.
 func (w *Writer) openAt(ctx context.Context, item string, opts CreateOptions, guess int64) (*Stream, error) {
 	if len(item) > MaxTextBytes { // and not for every error to repeat
-		return nil, fmt.Errorf("open item %.40q…: its identity has %d bytes, and %d is the most", item, len(item), MaxTextBytes)
+		return nil, fmt.Errorf("open item %.40q…: %w: its identity has %d bytes, and %d is the most", item, ErrEvent, len(item), MaxTextBytes)
 	}
 	if opts.Parent == "" && opts.Root == "" {
 		opts.Root = item
