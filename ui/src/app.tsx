@@ -34,7 +34,7 @@ export function App() {
   return (
     <>
       <a class="skip" href="#main" onClick={e => { e.preventDefault(); main.current?.focus() }}>Skip to content</a>
-      <Top part={place.path[0] ?? ''} />
+      <Top part={place.path[0] ?? ''} locked={locked} />
       <main id="main" tabIndex={-1} ref={main}>
         {locked ? <Login done={() => setLocked(false)} /> : <Guard key={where}><View path={place.path} /></Guard>}
       </main>
@@ -68,7 +68,7 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
 
 const parts: [string, string][] = [['', 'Overview'], ['runs', 'Runs'], ['studies', 'Studies'], ['datagen', 'Datagen']]
 
-function Top({ part }: { part: string }) {
+function Top({ part, locked }: { part: string; locked: boolean }) {
   const current = part === 'compare' ? 'runs' : part
   return (
     <header class="top">
@@ -80,7 +80,7 @@ function Top({ part }: { part: string }) {
         <nav class="nav" aria-label="Views">
           {parts.map(([p, title]) => <a key={p} href={'/' + p} aria-current={p === current ? 'page' : undefined}>{title}</a>)}
         </nav>
-        <div class="top-right"><Linked /><ThemeSwitch /></div>
+        <div class="top-right">{!locked && <Linked />}<ThemeSwitch /></div>
       </div>
     </header>
   )

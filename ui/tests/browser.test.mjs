@@ -194,6 +194,8 @@ test('an experiment shows its funnel, failures, items, and how an item came abou
     await sees(page, 'lang=en')
     await until('the old value', async () => (await page.locator('s').allInnerTexts()).includes('a first draft'))
     await until('the picture', () => page.locator('.blob img').first().evaluate(img => img.naturalWidth === 1))
+    assert.match(await page.locator('.blob').first().innerText(), /\d+ B sha256:[0-9a-f]{8}…/)
+    await sees(page, 'attempt 0 · seq ')
   })
   await on(`/datagen/${experiment.id}/items/doc-0002`, async page => {
     await sees(page, '<img src=x')
@@ -393,6 +395,7 @@ test('a server with tokens asks for one', { skip }, async () => {
   const page = await open(browser, locked.base, '/')
   try {
     await sees(page, 'This server asks for a token')
+    assert.equal(await page.locator('.linked').count(), 0, 'nothing is said of a connection before there is a token')
     await page.getByLabel('Token').fill('wrong')
     await page.getByRole('button', { name: 'Open' }).click()
     await sees(page, 'wrong token')

@@ -51,7 +51,7 @@ export function Compare() {
         {slugs.length > 40 && <span class="note">and {slugs.length - 40} more: point at a curve for its name</span>}
       </div>
       <Tabs label="Parts of the comparison" current={tab} onPick={t => set({ tab: t === 'curves' ? null : t })} tabs={[['curves', 'Curves', names.data ? count(names.data.total) : ''], ['table', 'Table'], ['diff', 'Metadata']]} />
-      {tab === 'table' ? <RunTable slugs={slugs} version={version} /> : tab === 'diff' ? <Differences slugs={slugs} /> : (
+      {tab === 'table' ? <RunTable slugs={slugs} colors={colors} version={version} /> : tab === 'diff' ? <Differences slugs={slugs} /> : (
         <>
           <ChartBar s={s} set={set} q={q} />
           <Show of={names}>{n => <Overlays names={n.items.map(i => i.name)} slugs={shown} colors={colors} s={s} q={q} set={set} strong={strong} version={version} />}</Show>
@@ -111,7 +111,7 @@ function overlayLines(runs: RunSeries[], colors: Map<string, string>, x: ChartSe
   }))
 }
 
-function RunTable({ slugs, version }: { slugs: string[]; version: number }) {
+function RunTable({ slugs, colors, version }: { slugs: string[]; colors: Map<string, string>; version: number }) {
   const [q, set] = useQuery()
   const chosen = q.getAll('col')
   const names = useLoad('first ' + slugs.join('\0'), s => get<Page<NameItem>>('names', { run: slugs, limit: 6 }, s))
@@ -123,7 +123,7 @@ function RunTable({ slugs, version }: { slugs: string[]; version: number }) {
   return (
     <>
       <div class="bar"><span class="push" /><Columns chosen={chosen} set={c => set({ col: c })} /></div>
-      <section class="panel"><Show of={list}>{page => <Table label="compared runs" rows={fixedRows(page.items)} columns={columnsOf(cols)} id={r => r.slug} href={r => at.run(r.slug)} sort={sort} onSort={v => set({ sort: v })} height={700} />}</Show></section>
+      <section class="panel"><Show of={list}>{page => <Table label="compared runs" rows={fixedRows(page.items)} columns={columnsOf(cols, colors)} id={r => r.slug} href={r => at.run(r.slug)} sort={sort} onSort={v => set({ sort: v })} height={700} />}</Show></section>
     </>
   )
 }

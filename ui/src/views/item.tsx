@@ -48,7 +48,7 @@ function Way({ id, load }: { id: string; load: ReturnType<typeof useLoad<Traject
       <Show of={load}>{t => <ul class="list">{t.checkpoints.map((c, i) => (
         <li key={c.checkpoint + i}>
           <span class="name">{c.created ? 'created' : c.from.step || (c.end ? 'end' : 'outside of steps')}{c.failure && <span class="bad"> failed: {c.failure}</span>}{c.end && <span class="note"> {c.end}</span>}</span>
-          <span class="muted">attempt {c.from.attempt}, <span title={moment(c.from.at_ms)}>{count(c.from.seq)}</span></span>
+          <span class="muted">attempt {c.from.attempt} · <span title={`Its last event, of ${moment(c.from.at_ms)}`}>seq {count(c.from.seq)}</span></span>
           {c.faults.map(f => <div class="sub bad" key={f}>{f}</div>)}
           {c.changes.length > 0 && <div class="sub"><dl class="kv">{c.changes.map((d, k) => <><dt key={k}>{d.append ? '+ ' : ''}{d.name}</dt><dd>
             {d.old !== null && !d.append && <><s class="muted"><Value id={id} value={d.old} kind="" name={d.name} /></s> → </>}<Value id={id} value={d.new} kind={d.kind} name={d.name} /></dd></>)}</dl></div>}
@@ -57,6 +57,9 @@ function Way({ id, load }: { id: string; load: ReturnType<typeof useLoad<Traject
     </Panel>
   )
 }
+
+/** The kind of a checksum and its first eight digits. */
+const shortSum = (sum: string) => sum.replace(/^([^:]*:)?(.{8}).+$/, '$1$2…')
 
 interface BlobRef { blob: string; size: number; checksum: string }
 const isBlob = (v: Json): v is Json & object => !!v && typeof v === 'object' && !Array.isArray(v) && 'blob' in v && 'size' in v && 'checksum' in v
@@ -77,7 +80,7 @@ function Blob({ id, blob, name }: { id: string; blob: BlobRef; name: string }) {
   return (
     <span class="blob">
       {shown && !plain && <img src={at} alt={`${name}, an image`} loading="lazy" onError={() => setPlain(true)} />}
-      {!shown && <button onClick={() => show(true)}>Show</button>} <a class="link" href={at} download={name}>{bytes(blob.size)}</a>
+      {!shown && <button onClick={() => show(true)}>Show</button>} <a class="link" href={at} download={name} title="Download it">{bytes(blob.size)}</a> <span class="note mono" title={blob.checksum}>{shortSum(blob.checksum)}</span>
     </span>
   )
 }
