@@ -118,6 +118,10 @@ class Run:
         for name, value in values.items():
             self.metric(step, name, value, metadata)
 
+    def log(self, values, *, step, metadata=None):
+        """Writes a mapping of names to numbers at a step, as metrics does."""
+        self.metrics(step, values, metadata)
+
     def annotate(self, step, text, metadata=None):
         """Writes an annotation. A text beyond 16,000 UTF-16 units is cut."""
         spelled = _json.metadata(metadata)

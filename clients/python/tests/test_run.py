@@ -71,6 +71,17 @@ class Lines(Case):
         run.done()
         self.assertEqual([e["metadata"] for e in self.events()[1:-1]], [{"stage": "easy", "split": "train"}, {"stage": "hard"}])
 
+    def test_log_writes_a_metric_for_each_entry(self):
+        with foldlog.open("r", to=self.to) as run:
+            run.log({"train/loss": 0.5, "train/accuracy": 1}, step=3, metadata={"split": "train"})
+            run.log({}, step=4)
+            self.assertRaises(foldlog.MetricNameError, run.log, {"": 1}, step=5)
+            self.assertRaises(TypeError, run.log, {"v": 1})  # without a step
+        self.assertEqual(
+            [(e["step"], e["name"], e["value"], e["metadata"]) for e in self.events()[1:-1]],
+            [(3, "train/loss", 0.5, {"split": "train"}), (3, "train/accuracy", 1, {"split": "train"})],
+        )
+
     def test_a_resume_closes_off_a_torn_line(self):
         with open(self.path, "w") as f:
             f.write('{"ts_ms":1,"kind":"open","slug":"r","description":"","metadata":{}}\n{"ts_ms":2,"st')
