@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -139,6 +140,11 @@ func (s *Server) answer(err error) error {
 		if errors.Is(err, known.err) {
 			return problem(known.status, s.withoutRoot(err.Error()))
 		}
+	}
+	if errors.Is(err, context.Canceled) {
+		// The client went, or the server ends: nothing is wrong with the log.
+		s.log.Debug("request cancelled", "err", err)
+		return problem(http.StatusServiceUnavailable, "the request was cancelled")
 	}
 	s.log.Error("request failed", "err", err)
 	return problem(http.StatusInternalServerError, "the server's log has the reason")
