@@ -53,7 +53,7 @@ after --grace: its trial is failed as stale, and retried if --retries allows.
 The first Ctrl-C lets the running commands finish. A second one stops them and
 gives their trials back: the next run takes them up, with the same parameters and
 what they saved in FOLDLOG_STATE_DIR.`,
-		Example: "  foldlog study run search.atj --trials 100 --workers 4 --retries 1 -- python train.py --lr {lr}\n  foldlog study run study.yaml",
+		Example: "  foldlog study run search.atj --trials 100 --workers 4 --retries 1 -- python3 train.py --lr {lr}\n  foldlog study run study.yaml",
 		Args:    runArgs,
 	}
 	f.define(c)
@@ -93,7 +93,7 @@ func runArgs(c *cobra.Command, args []string) error {
 	case dash > 1 || dash < 0 && len(args) > 1:
 		return cli.Usagef("study run: unexpected argument %q", args[1])
 	case (dash < 0 || len(args) == dash) && !studyfile.Is(args[0]):
-		return cli.WithHint(cli.Usagef("study run: COMMAND is missing"), "give it after --, as in: foldlog study run search.atj --trials 10 -- python train.py --lr {lr}")
+		return cli.WithHint(cli.Usagef("study run: COMMAND is missing"), "give it after --, as in: foldlog study run search.atj --trials 10 -- python3 train.py --lr {lr}")
 	}
 	return nil
 }

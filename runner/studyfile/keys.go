@@ -127,7 +127,7 @@ func algorithm(n yamldoc.Node, to *string) error {
 func takeCommand(n yamldoc.Node, to *[]string) error {
 	list, ok := n.Items()
 	if !ok || len(list) == 0 {
-		return n.Fail(errors.New("want a list: the program, then its arguments"), `as in: command: [python, train.py, --lr, "{lr}"]; braces want quotes`)
+		return n.Fail(errors.New("want a list: the program, then its arguments"), `as in: command: [python3, train.py, --lr, "{lr}"]; braces want quotes`)
 	}
 	for _, arg := range list {
 		s, err := word(arg)

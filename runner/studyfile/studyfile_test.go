@@ -24,7 +24,7 @@ func TestTheExampleHasEveryKey(t *testing.T) {
 		t.Errorf("file %+v", f)
 	}
 	want := runner.Config{
-		Command: []string{"python", "{here}/train.py", "--lr", "{lr}", "--layers", "{layers}", "--optimizer", "{optimizer}", "--momentum={momentum:-0}"},
+		Command: []string{"python3", "{here}/train.py", "--lr", "{lr}", "--layers", "{layers}", "--optimizer", "{optimizer}", "--momentum={momentum:-0}"},
 		Trials:  100, Jobs: 2, Retries: 1, Grace: time.Minute, TrialTimeout: 30 * time.Minute, StopGrace: 5 * time.Second,
 		Dir: "dir/work/{trial}", Env: []string{"OMP_NUM_THREADS=2", "RUN_NAME={study}-{trial}"}, Here: "dir", Journal: "dir/digits.atj",
 		Logs: "dir/digits.atj.logs", LogBytes: 16 << 20, Runs: "dir", State: "dir/digits.atj.state",
@@ -53,7 +53,7 @@ func TestTheGuideShowsTheExample(t *testing.T) {
 }
 
 func TestTheExampleRuns(t *testing.T) {
-	f, err := Parse("study.yaml", []byte(strings.Replace(Example, "python", "sh", 1)))
+	f, err := Parse("study.yaml", []byte(strings.Replace(Example, "python3", "sh", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
