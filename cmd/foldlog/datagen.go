@@ -52,6 +52,7 @@ func (a *app) datagenCmd() *cobra.Command {
 type logRef struct {
 	root, pipeline, experiment string
 	server                     *remote.Client // nil for a root that is no server
+	instead                    error          // what the operand names if it is the path of another log
 }
 
 // store is what the log lies in.
@@ -118,10 +119,16 @@ func (a *app) logRef(arg, root string) (logRef, error) {
 		names = names[:2]
 	}
 	if len(names) != 2 {
-		return ref, cli.WithHint(cli.Usagef("LOG %q is no datagen log", arg),
-			"give PIPELINE/EXPERIMENT, or the path of its log.lance")
+		err := cli.Usagef("LOG %q is no datagen log", arg)
+		if what := a.anotherKind(arg); !away && what != "" {
+			err = cli.Usagef("LOG %q is %s, and no datagen log", arg, what)
+		}
+		return ref, cli.WithHint(err, "give PIPELINE/EXPERIMENT, or the path of its log.lance")
 	}
 	ref.pipeline, ref.experiment = names[0], names[1]
+	if what := a.anotherKind(arg); !away && root == "" && what != "" && what != plainDirectory {
+		ref.instead = cli.WithHint(fmt.Errorf("it is %s, and no datagen log", what), "give PIPELINE/EXPERIMENT, or the path of its log.lance")
+	}
 	if err := a.rootServer(&ref); err != nil {
 		return ref, err
 	}
@@ -129,6 +136,29 @@ func (a *app) logRef(arg, root string) (logRef, error) {
 		return ref, &cli.UsageError{Err: fmt.Errorf("LOG %q: %w", arg, err)}
 	}
 	return ref, nil
+}
+
+// plainDirectory is what a directory is that is no log.
+const plainDirectory = "a directory"
+
+// anotherKind says what lies at a path that names no datagen log, "" if nothing does.
+func (a *app) anotherKind(path string) string {
+	c, err := examine(path)
+	if err != nil || c.Info == nil {
+		return ""
+	}
+	kind, log, err := identify(a.kinds, c)
+	switch {
+	case err != nil || kind != nil && kind.Name() == datagenKind{}.Name():
+		return ""
+	case kind != nil && filepath.Clean(log) == c.Path:
+		return "a " + kind.Name()
+	case kind != nil:
+		return "a part of the " + kind.Name() + " " + log
+	case c.Info.IsDir():
+		return plainDirectory
+	}
+	return "a file that is no log"
 }
 
 // open opens a log that exists.
@@ -139,6 +169,9 @@ func (r logRef) open(ctx context.Context) (*datagen.Log, error) {
 	}
 	l, err := datagen.Open(ctx, store, r.pipeline, r.experiment, datagen.Options{})
 	if errors.Is(err, datagen.ErrNoLog) {
+		if r.instead != nil {
+			return nil, r.instead
+		}
 		err = cli.WithHint(err, "foldlog datagen init "+r.String()+" makes one, foldlog ls lists those there are")
 	}
 	return l, err

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,9 +103,9 @@ func (a *app) serve(ctx context.Context, root string, o *serveOptions) error {
 	if err != nil {
 		return serveHint(err)
 	}
-	url := "http://" + l.Addr().String()
+	url := "http://" + o.reachedAt(l.Addr())
 	if config != nil {
-		url, l = "https://"+l.Addr().String(), tls.NewListener(l, config)
+		url, l = "https://"+o.reachedAt(l.Addr()), tls.NewListener(l, config)
 	}
 	if _, err := fmt.Fprintln(a.Out(), url); err != nil {
 		return errors.Join(err, s.Close())
@@ -112,6 +113,20 @@ func (a *app) serve(ctx context.Context, root string, o *serveOptions) error {
 	a.Notef("serving %s on %s", root, url)
 	err = a.serveAll(ctx, s, l, o)
 	return errors.Join(err, s.Close())
+}
+
+// reachedAt is an address that a browser can open: where every address of the machine
+// is listened on, it is the first name that was given, or else localhost.
+func (o *serveOptions) reachedAt(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	name := "localhost"
+	if len(o.hosts) > 0 {
+		name = o.hosts[0]
+	}
+	return net.JoinHostPort(name, strconv.Itoa(tcp.Port))
 }
 
 // serveAll serves over HTTP and, if it is asked for, Optuna. When one ends so does the

@@ -45,8 +45,9 @@ is changed and the exit status is 1; with --open it is used as it is, and the
 exit status is 0. However many processes do so at once, one study is created.
 
 The name is that of the file without its ending if none is given. There is one
-direction for each objective, minimize if none is given. A space file, YAML or
-JSON, declares the parameters that trials get:
+direction for each objective, minimize if none is given. Without --metric the
+metric is named "value". A space file, YAML or JSON, declares the parameters that
+trials get:
 
   lr:        {type: float, low: 1e-5, high: 0.1, log: true}
   dropout:   {type: float, low: 0, high: 0.5, step: 0.05}
@@ -98,9 +99,23 @@ journal is unless PATH does.`,
 		if !created {
 			a.noteDifferences(c, st, config, o.search)
 		}
+		if created && !o.asJSON {
+			a.noteNames(st)
+		}
 		return a.printCreated(args[0], summarizeStudy(snap, st), objectives(st), created, o.asJSON)
 	}
 	return c
+}
+
+// noteNames says what metrics without a name of their own are called.
+func (a *app) noteNames(st *study.Study) {
+	switch names := metricNames(st); {
+	case len(st.Config.MetricNames) > 0:
+	case len(names) == 1:
+		a.Notef(`the metric is named %q; study create --metric NAME gives it a name of its own`, names[0])
+	default:
+		a.Notef(`the metrics are named %s; study create --metric NAME, once for each, gives them names of their own`, strings.Join(names, ", "))
+	}
 }
 
 // createdStudy is the output of `foldlog study create --json`.
