@@ -54,10 +54,13 @@ export function Runs() {
   )
 }
 
+/** Room for a name and the arrow of its order, in pixels. */
+const metricWidth = (name: string) => Math.min(130, Math.max(100, Math.ceil(38 + 7.6 * name.length)))
+
 /** The columns of runs; colors are those of a group, or else each run has its own. */
 export function columnsOf(extra: string[], colors?: Map<string, string>): Column<RunItem>[] {
   const own: Column<RunItem>[] = extra.map(key => key.startsWith('metric:') ? {
-    key, title: key.slice(7), width: 118, right: true, sort: key, down: true,
+    key, title: key.slice(7), width: metricWidth(key.slice(7)), right: true, sort: key, down: true,
     cell: r => { const m = r.metrics.find(m => m.name === key.slice(7)); return m ? <span title={m.min === null ? '' : `from ${value(number(m.min))} to ${value(number(m.max))}`}>{column(number(m.last))}</span> : <span class="muted">–</span> },
   } : { key, title: key, width: 130, sort: key, cell: r => key in r.metadata ? typeof r.metadata[key] === 'number' ? column(r.metadata[key] as number) : text(r.metadata[key]) : <span class="muted">–</span> })
   return [
@@ -65,10 +68,10 @@ export function columnsOf(extra: string[], colors?: Map<string, string>): Column
     { key: 'status', title: 'Status', width: 112, sort: 'status', cell: r => <RunState run={r} /> },
     ...own,
     { key: 'step', title: 'Step', width: 70, right: true, sort: 'step', down: true, cell: r => count(r.last_step) },
-    { key: 'points', title: 'Points', width: 80, right: true, sort: 'points', down: true, cell: r => count(r.points) },
+    { key: 'points', title: 'Points', width: 84, right: true, sort: 'points', down: true, cell: r => count(r.points) },
     { key: 'took', title: 'Time', width: 104, right: true, cell: r => duration(r.last_ms - r.first_ms) },
     { key: 'why', title: 'Stage or failure', width: 150, grow: true, sort: 'failure', cell: r => r.failure ? <span class="bad" title={r.failure}>{r.failure}</span> : r.interrupted ? <span class="warn">stopped by {r.interrupted}</span> : r.stage },
-    { key: 'updated', title: 'Last event', width: 116, right: true, sort: 'updated', down: true, cell: r => <Ago ms={r.last_ms} /> },
+    { key: 'updated', title: 'Last event', width: 118, right: true, sort: 'updated', down: true, cell: r => <Ago ms={r.last_ms} /> },
   ]
 }
 
