@@ -67,11 +67,14 @@ func (w *Writer) Claims(ctx context.Context, keys []string, opts ClaimsOptions) 
 
 // classify drops what has ended.
 func (c *Claims) classify(ctx context.Context, keys []pendingKey) ([]pendingKey, error) {
-	v, err := c.w.log.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	classes, err := v.Classes(ctx)
+	var classes *Classes
+	err := c.w.log.Outlast(ctx, func() error {
+		v, err := c.w.log.View(ctx)
+		if err == nil {
+			classes, err = v.Classes(ctx)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +93,11 @@ func (c *Claims) classify(ctx context.Context, keys []pendingKey) ([]pendingKey,
 // order turns the list around, since it is taken from the end. Where other writers live
 // each begins somewhere else, so that they seldom meet.
 func (c *Claims) order(ctx context.Context) error {
-	others, err := c.w.log.others(ctx, c.w)
+	var others bool
+	err := c.w.log.Outlast(ctx, func() (err error) {
+		others, err = c.w.log.others(ctx, c.w)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -109,7 +116,8 @@ func (c *Claims) order(ctx context.Context) error {
 
 // Next opens the next item, or returns io.EOF when every item has ended, or is left
 // out, here or at other workers. While others still work on the last items it waits,
-// for it takes over what they leave behind should they die.
+// for it takes over what they leave behind should they die. While the storage fails it
+// tries again, as [Writer.Open] does.
 func (c *Claims) Next(ctx context.Context) (*Stream, error) {
 	for {
 		if err := c.renew(ctx); err != nil {

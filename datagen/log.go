@@ -25,12 +25,13 @@ type Options struct {
 	LeaseTerm time.Duration
 	// CacheBytes bounds the memory for decoded generations; zero is DefaultCacheBytes.
 	CacheBytes int64
-	// RetryFor is for how long an append whose storage fails is tried again; zero is
-	// DefaultRetryFor, negative not at all.
+	// RetryFor is for how long what a writer does is tried again while the storage fails:
+	// appends, claims and the opening of items; zero is DefaultRetryFor, negative not at
+	// all.
 	RetryFor time.Duration
 }
 
-// DefaultRetryFor is for how long a failing append is tried again.
+// DefaultRetryFor is for how long an outage of the storage is waited out.
 const DefaultRetryFor = time.Minute
 
 func (o Options) withDefaults() Options {

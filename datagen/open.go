@@ -28,7 +28,7 @@ type CreateOptions struct {
 // over from a writer that died. An item that has ended is an EndedError, unless it is
 // to be run again; one whose writer lives, or that is open in this one, a HeldError;
 // one at fault a [Fault]. The creation of a new item is written with its first
-// checkpoint.
+// checkpoint. While the storage fails it tries again for as long as Options.RetryFor.
 func (w *Writer) Open(ctx context.Context, item string, opts CreateOptions) (*Stream, error) {
 	return w.openAt(ctx, item, opts, -1)
 }
@@ -48,7 +48,7 @@ func (w *Writer) openAt(ctx context.Context, item string, opts CreateOptions, gu
 	s := &Stream{w: w, id: item, opts: opts, epoch: w.newEpoch()}
 	err := s.checkCreation()
 	if err == nil {
-		err = s.take(ctx, guess)
+		err = w.log.Outlast(ctx, func() error { return s.tryTake(ctx, guess) })
 	}
 	if err != nil {
 		if s.claim != nil {
@@ -84,6 +84,17 @@ func (w *Writer) unreserve(item string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.open, item)
+}
+
+// tryTake is take, which may be tried again: what was claimed before stays claimed.
+func (s *Stream) tryTake(ctx context.Context, guess int64) error {
+	if err := s.w.Err(); err != nil {
+		return fmt.Errorf("open item %q: %w", s.id, err)
+	}
+	if s.claim != nil {
+		guess = -1
+	}
+	return s.take(ctx, guess)
 }
 
 // maxTakes bounds how often an item that moves meanwhile is looked at anew.

@@ -252,7 +252,7 @@ func (s *Stream) commit(ctx context.Context, batch []Event) error {
 	}
 	rows, err := Record(batch)
 	if err == nil && s.claim != nil {
-		err = s.w.still(ctx, s.claim)
+		err = s.w.log.Outlast(ctx, func() error { return s.w.still(ctx, s.claim) })
 	}
 	if errors.Is(err, ErrHeld) {
 		s.claim, s.err = nil, err

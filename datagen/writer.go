@@ -189,8 +189,8 @@ func (w *Writer) successor() string {
 // again, which fences what was on its way, and appending the same rows again: those
 // that are there already are the same, so they count once.
 func (w *Writer) append(rows arrow.RecordBatch) error {
-	var deadline time.Time
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+	r := retries{log: w.log}
+	for {
 		mem, err := w.current()
 		if err != nil {
 			return err
@@ -209,13 +209,9 @@ func (w *Writer) append(rows arrow.RecordBatch) error {
 		if errors.Is(err, memwal.ErrFenced) || errors.Is(err, memwal.ErrSealed) {
 			return w.fence("", err)
 		}
-		if deadline.IsZero() {
-			deadline = time.Now().Add(w.log.opts.RetryFor)
-		}
-		if w.Err() != nil || !time.Now().Before(deadline) {
+		if !r.again(w.life, err) {
 			return w.outcome(mem, err)
 		}
-		_ = sleep.For(w.life, pause)
 	}
 }
 
@@ -308,7 +304,7 @@ func (w *Writer) Close(ctx context.Context) error {
 // handOver merges and seals the shard. What fails is tried again for a while.
 func (w *Writer) handOver(ctx context.Context) error {
 	deadline := time.Now().Add(w.log.opts.RetryFor)
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		_, err := w.log.table.Adopt(ctx, w.shard, w.log.merging)
 		if err == nil || errors.Is(err, objstore.ErrNotFound) { // another merged and removed it
 			return nil

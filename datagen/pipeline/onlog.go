@@ -33,7 +33,11 @@ func (o *onLog) Feed(ctx context.Context, sources iter.Seq2[Source, error]) (_ F
 			f.sources[s.Key] = s
 		}
 	}
-	if f.first, err = o.log.View(ctx); err != nil {
+	err = o.log.Outlast(ctx, func() error {
+		f.first, err = o.log.View(ctx)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	f.claims, err = o.writer.Claims(ctx, keys, datagen.ClaimsOptions{Create: func(key string) datagen.CreateOptions {
@@ -43,12 +47,15 @@ func (o *onLog) Feed(ctx context.Context, sources iter.Seq2[Source, error]) (_ F
 }
 
 // Blob implements Log.
-func (o *onLog) Blob(ctx context.Context, ref datagen.BlobRef) ([]byte, error) {
-	v, err := o.log.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return v.Blob(ctx, ref)
+func (o *onLog) Blob(ctx context.Context, ref datagen.BlobRef) (b []byte, err error) {
+	err = o.log.Outlast(ctx, func() error {
+		v, err := o.log.View(ctx)
+		if err == nil {
+			b, err = v.Blob(ctx, ref)
+		}
+		return err
+	})
+	return b, err
 }
 
 // logFeed is one call of Feed.
@@ -88,7 +95,11 @@ func (f *logFeed) failedMeanwhile(ctx context.Context, stream *datagen.Stream) (
 	if item == nil || item.Status != datagen.StatusFailed {
 		return false, nil
 	}
-	then, err := f.first.Item(ctx, item.ID, datagen.AsOf{})
+	var then *datagen.Item
+	err := f.log.Outlast(ctx, func() (err error) {
+		then, err = f.first.Item(ctx, item.ID, datagen.AsOf{})
+		return err
+	})
 	switch {
 	case errors.Is(err, datagen.ErrNoItem):
 		return true, nil
