@@ -30,8 +30,17 @@ type discovery struct {
 	mu      sync.Mutex
 	watched map[string]bool
 	hot     map[string]time.Time // streams by when they changed last
-	none    map[string]time.Time // files that are no streams, by their time of change
+	none    map[string]fileState // files that are no streams, as they were then
 }
+
+// fileState tells one state of a file from the next. Its time alone does not: what is
+// written right after a file was created often has the same.
+type fileState struct {
+	at   int64
+	size int64
+}
+
+func stateOf(info fs.FileInfo) fileState { return fileState{info.ModTime().UnixNano(), info.Size()} }
 
 const (
 	// hotFor is how long a stream is looked at often after it has changed.
@@ -46,7 +55,7 @@ const (
 )
 
 func newDiscovery(s *Server) *discovery {
-	d := &discovery{server: s, watched: map[string]bool{}, hot: map[string]time.Time{}, none: map[string]time.Time{}}
+	d := &discovery{server: s, watched: map[string]bool{}, hot: map[string]time.Time{}, none: map[string]fileState{}}
 	watch, err := fsnotify.NewWatcher()
 	if err != nil {
 		s.log.Warn("changes are found by looking, not told", "err", err)
@@ -261,7 +270,7 @@ func (d *discovery) isStream(name string, info fs.FileInfo) bool {
 	d.mu.Lock()
 	at, ok := d.none[name]
 	d.mu.Unlock()
-	if ok && at.Equal(info.ModTime()) {
+	if ok && at == stateOf(info) {
 		return false
 	}
 	if start, err := d.start(name); err == nil && metrics.IsStream(start) {
@@ -272,7 +281,7 @@ func (d *discovery) isStream(name string, info fs.FileInfo) bool {
 	if len(d.none) > 100_000 {
 		clear(d.none)
 	}
-	d.none[name] = info.ModTime()
+	d.none[name] = stateOf(info)
 	return false
 }
 

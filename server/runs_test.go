@@ -365,3 +365,28 @@ func TestThereAreOnlySoManySubscribers(t *testing.T) {
 	}
 	s.live.leave()
 }
+
+// TestAStreamThatIsWrittenTheMomentItIsMade has the time of change that the empty file
+// had, as the clocks of file systems are coarse.
+func TestAStreamThatIsWrittenTheMomentItIsMade(t *testing.T) {
+	s := newSite(t, Options{})
+	name := filepath.Join(s.root, "run.jsonl")
+	sees := func() bool {
+		if err := os.Chtimes(name, time.UnixMilli(1e12), time.UnixMilli(1e12)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.find.isStream("run.jsonl", info)
+	}
+	s.write("run.jsonl", "")
+	if sees() {
+		t.Error("an empty file is a stream")
+	}
+	s.write("run.jsonl", stream("run", 3))
+	if !sees() {
+		t.Error("the stream is taken for the empty file")
+	}
+}
