@@ -41,8 +41,9 @@ type journalLog struct {
 
 	digests digests
 
-	mu     sync.Mutex // over what follows
-	info   fs.FileInfo
+	mu     sync.Mutex  // over what follows
+	info   fs.FileInfo // of the head that was read
+	readAt time.Time   // when that began
 	reader *study.JournalReader
 	snap   *study.Snapshot
 	items  []StudyItem // of all its studies, as of the last look
@@ -58,6 +59,8 @@ type journalLog struct {
 }
 
 const (
+	// coarseClock is longer than a tick of a file system's clock.
+	coarseClock = 50 * time.Millisecond
 	// writerIdle is how long a journal stays open for writing after a change.
 	writerIdle = 30 * time.Second
 	// readerIdle is how long a replayed journal is kept that nobody asks for.
@@ -86,7 +89,7 @@ func (st *studies) look(name string, info fs.FileInfo) bool {
 		st.mu.Unlock()
 	}
 	log.mu.Lock()
-	known := log.info != nil && log.info.Size() == info.Size() && log.info.ModTime().Equal(info.ModTime()) && sameFile(log.info, info)
+	known := log.knows(info)
 	log.mu.Unlock()
 	if !known {
 		st.enqueue(log)
@@ -234,6 +237,7 @@ func (l *journalLog) load(ctx context.Context) error {
 		return study.ErrNotFound
 	}
 	l.used = time.Now()
+	began := l.used
 	info, err := l.owner.fs.Stat(l.fullPath())
 	if err == nil {
 		err = l.read(ctx)
@@ -247,7 +251,7 @@ func (l *journalLog) load(ctx context.Context) error {
 		}
 		return err
 	}
-	l.info = info
+	l.info, l.readAt = info, began
 	return nil
 }
 
@@ -307,7 +311,15 @@ func (l *journalLog) snapshot(ctx context.Context) (*study.Snapshot, error) {
 // stale tells whether the head has changed since it was read.
 func (l *journalLog) stale() bool {
 	info, err := l.owner.fs.Stat(l.fullPath())
-	return err != nil || l.info == nil || !sameFile(info, l.info) || !info.ModTime().Equal(l.info.ModTime())
+	return err != nil || !l.knows(info)
+}
+
+// knows tells whether a head is the one that was read. One that had changed just
+// before it was read may have changed again within the same tick of the file system's
+// clock, and its number may have been given to a new file: it is read once more.
+func (l *journalLog) knows(info fs.FileInfo) bool {
+	return l.info != nil && sameFile(info, l.info) && info.Size() == l.info.Size() && info.ModTime().Equal(l.info.ModTime()) &&
+		l.readAt.Sub(info.ModTime()) > coarseClock
 }
 
 // update changes the journal in one transaction.
