@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -34,10 +33,17 @@ var shared struct {
 	err    error
 }
 
-// dir is lance/oracle in the source tree.
+// dir is lance/oracle in the source tree, looked for upwards from the package that
+// is tested: a build with -trimpath does not know where its sources lay.
 func dir() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "lance", "oracle")
+	up := "."
+	for range 16 {
+		if _, err := os.Stat(filepath.Join(up, "go.mod")); err == nil {
+			break
+		}
+		up = filepath.Join(up, "..")
+	}
+	return filepath.Join(up, "lance", "oracle")
 }
 
 // Real returns the process that the tests of a package share. Where Node or its
