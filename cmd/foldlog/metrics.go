@@ -120,22 +120,13 @@ func matchStars(pattern, text string) bool {
 	return strings.HasSuffix(rest, parts[last])
 }
 
-// outTo writes a result to standard output, or to a file that is replaced once
-// it is complete. What is no regular file, a device or a pipe, is written as it
-// is.
+// outTo writes a result to standard output, or to a file that is replaced once it is
+// complete.
 func (a *app) outTo(path string, write func(io.Writer) error) error {
 	if path == "" {
 		return cli.Buffered(a.Out(), write)
 	}
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().IsRegular() {
-		return failed("write", path, replaceFile(path, write))
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return failed("write", path, err)
-	}
-	return failed("write", path, errors.Join(cli.Buffered(f, write), f.Close()))
+	return failed("write", path, replaceFile(path, write))
 }
 
 // advise gives an error of a metrics stream its hint.

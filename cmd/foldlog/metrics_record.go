@@ -1,19 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/metrics/system"
+	"github.com/foldlog/foldlog/metrics/trainlog"
 )
 
 // recordGrace is how long record goes on reading after a signal, so that what
@@ -26,7 +28,7 @@ type recordFlags struct {
 	to, meta       []string
 	system         bool
 	systemEvery    time.Duration
-	reading        valueReading
+	reading        readingFlags
 }
 
 func (a *app) metricsRecordCmd() *cobra.Command {
@@ -70,43 +72,45 @@ the end, and makes the exit status 1.`,
 	return c
 }
 
-// recorder turns lines into the events of one stream, in order: an open first,
-// done last. It is for one goroutine.
-type recorder struct {
-	emitter *metrics.Emitter
-	slug    string // "" until an open says it
-	// describe and meta are what the command line adds to every open.
-	describe string
-	meta     metrics.Metadata
-	reading  valueReading
-	notef    func(format string, args ...any)
-
-	opened      bool
-	ownOpen     bool           // the input has no open, so that its end is the run's
-	done        *metrics.Event // of the input, which is held back
-	interrupted bool           // the input has said so since the last open
-	step        int64          // of the latest metric
-	counted     bool           // a step has come or been counted
-	unread      int64          // events that could not be taken
-	firstUnread error
+// readingFlags is the command line of how values become metrics.
+type readingFlags struct {
+	step       string
+	tags, skip []string
 }
 
-func (a *app) newRecorder(flags recordFlags) (*recorder, error) {
-	rec := &recorder{slug: flags.slug, describe: flags.describe, reading: flags.reading, notef: a.Notef}
+func (f *readingFlags) addFlags(c *cobra.Command) {
+	c.Flags().StringVar(&f.step, "step", "step", "the `NAME` whose value is the step")
+	c.Flags().StringArrayVar(&f.tags, "tag", nil, "a `NAME` whose value is metadata of the line's metrics")
+	c.Flags().StringArrayVar(&f.skip, "skip", nil, "a `NAME` to leave out, in which * stands for any text")
+}
+
+func (f *readingFlags) reading() trainlog.Reading {
+	r := trainlog.Reading{Step: f.step, Tags: f.tags}
+	if len(f.skip) > 0 {
+		r.Skip = nameFilter(f.skip)
+	}
+	return r
+}
+
+func (a *app) newRecorder(flags recordFlags) (*trainlog.Recorder, error) {
+	rec := &trainlog.Recorder{
+		Slug: flags.slug, Description: flags.describe, Reading: flags.reading.reading(),
+		Refused: func(err error) { a.Notef("not recorded: %v", err) },
+	}
 	if flags.slug != "" {
 		if err := metrics.CheckSlug(flags.slug); err != nil {
 			return nil, &cli.UsageError{Err: fmt.Errorf("--slug: %w", err)}
 		}
 	}
 	var err error
-	if rec.meta, err = metaFlags(flags.meta); err != nil {
+	if rec.Meta, err = metaFlags(flags.meta); err != nil {
 		return nil, err
 	}
 	targets, err := a.targets(flags.to)
 	if err != nil {
 		return nil, err
 	}
-	if rec.emitter, err = metrics.NewEmitter(metrics.EmitterOptions{Targets: targets, Clock: a.Time}); err != nil {
+	if rec.Emitter, err = metrics.NewEmitter(metrics.EmitterOptions{Targets: targets, Clock: a.Time}); err != nil {
 		return nil, fmt.Errorf("metrics record: %w", err)
 	}
 	return rec, nil
@@ -160,10 +164,25 @@ func metaValue(key, value string) metrics.Metadata {
 	return quoted
 }
 
+// scalarJSON tells a JSON number, true, false or null from other text.
+func scalarJSON(text string) (raw string, ok bool) {
+	switch text {
+	case "true", "false", "null":
+		return text, true
+	}
+	var dec metrics.Decoder
+	var e metrics.Event
+	line := `{"ts_ms":0,"step":0,"kind":"metric","name":"x","value":` + text + `,"metadata":{}}`
+	if text == "" || text[0] == '"' || dec.Decode([]byte(line), &e) != nil || !e.Value.IsFinite() || e.Lenient != 0 || e.Extra != "" {
+		return "", false
+	}
+	return text, true
+}
+
 // record reads standard input to its end, or until a while after a signal.
-func (a *app) record(ctx context.Context, rec *recorder, flags recordFlags) error {
+func (a *app) record(ctx context.Context, rec *trainlog.Recorder, flags recordFlags) error {
 	pass := a.passThrough(flags.to)
-	lines := metrics.NewMixed(0, rec.item)
+	lines := metrics.NewMixed(0, rec.Item)
 	stopSystem, samples := a.watchSystem(flags)
 	chunks := readChunks(orEmpty(a.Stdin))
 	signal, grace := ctx.Done(), (<-chan time.Time)(nil)
@@ -179,7 +198,9 @@ func (a *app) record(ctx context.Context, rec *recorder, flags recordFlags) erro
 			lines.Write(c.b)
 			c.release()
 		case s := <-samples:
-			rec.sample(s)
+			for _, v := range s {
+				rec.Metric(v.Name, v.Value, v.Metadata)
+			}
 		case <-signal:
 			signal, grace = nil, time.After(recordGrace)
 			a.Notef("interrupted; reading on for a moment")
@@ -188,12 +209,34 @@ func (a *app) record(ctx context.Context, rec *recorder, flags recordFlags) erro
 		}
 	}
 	lines.Close()
-	if rec.done == nil {
+	if !rec.Done() {
 		awaitSignal(ctx)
 	}
 	stopSystem()
-	report := rec.end(signalOf(ctx))
+	report := rec.End(signalOf(ctx))
 	return errors.Join(a.told(ctx, rec, pass, report), failed("read", "standard input", inputErr))
+}
+
+// watchSystem samples the machine until stop is called, if --system asks for it.
+func (a *app) watchSystem(flags recordFlags) (stop func(), samples <-chan []system.Value) {
+	if !flags.system {
+		return func() {}, nil
+	}
+	machine := system.Open()
+	if machine.NoCPU != nil {
+		a.Notef("--system: %v", machine.NoCPU)
+	}
+	if machine.NoGPU != nil {
+		a.Debugf("--system: no nvidia-smi, no GPU series")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	out := make(chan []system.Value)
+	ended.Go(func() { machine.Watch(ctx, max(flags.systemEvery, 100*time.Millisecond), out) })
+	return func() {
+		cancel()
+		ended.Wait()
+	}, out
 }
 
 // signalLag is how long after the end of the input a signal may still come. A
@@ -211,7 +254,7 @@ func awaitSignal(ctx context.Context) {
 
 // told says what became of everything. A signal is the error if nothing is
 // lost.
-func (a *app) told(ctx context.Context, rec *recorder, pass *passing, report metrics.Report) error {
+func (a *app) told(ctx context.Context, rec *trainlog.Recorder, pass *passing, report metrics.Report) error {
 	for _, t := range report.Targets {
 		a.Notef("%s", t.String())
 		if t.Page != "" {
@@ -222,8 +265,8 @@ func (a *app) told(ctx context.Context, rec *recorder, pass *passing, report met
 	if n := report.Lost(); n > 0 || report.Err() != nil {
 		lost = append(lost, fmt.Errorf("%s lost: %w", plural(n, "event"), orSlow(report.Err())))
 	}
-	if rec.unread > 0 {
-		lost = append(lost, fmt.Errorf("%s not recorded, the first: %w", plural(rec.unread, "line"), rec.firstUnread))
+	if n, first := rec.Unread(); n > 0 {
+		lost = append(lost, fmt.Errorf("%s not recorded, the first: %w", plural(n, "line"), first))
 	}
 	if pass.lost > 0 {
 		lost = append(lost, fmt.Errorf("%s not passed on: %w", cli.Size(pass.lost), pass.err))
@@ -231,7 +274,7 @@ func (a *app) told(ctx context.Context, rec *recorder, pass *passing, report met
 	if len(lost) > 0 {
 		return fmt.Errorf("metrics record: %w", errors.Join(lost...))
 	}
-	if !rec.opened {
+	if !rec.Opened() {
 		a.Notef("nothing was recorded: the input has no events, JSON lines or name=value")
 	}
 	return ctx.Err()
@@ -326,33 +369,4 @@ func readChunks(in io.Reader) <-chan inputChunk {
 		}
 	}()
 	return out
-}
-
-// item takes one line of the input.
-func (r *recorder) item(it *metrics.Item) {
-	switch it.Kind {
-	case metrics.ItemEvent:
-		r.refused(it, r.event(&it.Event))
-	case metrics.ItemValues:
-		r.refused(it, r.values(it))
-	case metrics.ItemBad:
-		r.refused(it, it.Err)
-	case metrics.ItemText:
-		if it.Cut && bytes.HasPrefix(it.Line, []byte("{")) {
-			r.refused(it, fmt.Errorf("line %d: %w", it.Number, metrics.ErrLineTooLong))
-		}
-	}
-}
-
-func (r *recorder) refused(it *metrics.Item, err error) {
-	if err == nil {
-		return
-	}
-	if !cli.As[*metrics.LineError](err) && !errors.Is(err, metrics.ErrLineTooLong) {
-		err = fmt.Errorf("line %d: %w", it.Number, err)
-	}
-	if r.unread++; r.unread == 1 {
-		r.firstUnread = err
-		r.notef("not recorded: %v", err)
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package system
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestTheMachineIsReadFromProc(t *testing.T) {
 		t.Fatal(err)
 	}
 	proc["stat"] = &fstest.MapFile{Data: []byte("cpu  200 0 150 1000 50 0 0 0 0 0\n")}
-	want := []systemValue{
+	want := []Value{
 		{"system/cpu_percent", metrics.Float(37.5), ""},
 		{"system/memory_bytes", metrics.Uint(600 << 10), ""},
 		{"system/load", metrics.Float(0.52), ""},

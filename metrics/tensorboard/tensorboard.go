@@ -1,4 +1,9 @@
-package main
+// Package tensorboard reads the scalars of TensorBoard event files.
+//
+// Such a file is TFRecords: the length of the data (8 bytes, little endian) and the
+// masked crc32c of these 8 bytes, the data and its masked crc32c. The data is a
+// tensorflow.Event as a protocol buffer.
+package tensorboard
 
 import (
 	"encoding/binary"
@@ -6,53 +11,69 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math"
+	"path/filepath"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/foldlog/foldlog/metrics"
 )
 
-// A TensorBoard event file is TFRecords: the length of the data (8 bytes, little
-// endian) and the masked crc32c of these 8 bytes, the data and its masked
-// crc32c. The data is a tensorflow.Event as a protocol buffer.
+var (
+	// ErrChecksum is the reason of a record that is not what was written.
+	ErrChecksum = errors.New("wrong checksum")
+	// ErrTorn is the reason of a last record that is not whole.
+	ErrTorn = errors.New("torn last record")
+)
 
-// errBadCRC is the reason of a record whose data is not what was written.
-var errBadCRC = errors.New("wrong checksum")
+// maxRecord is how long a record may be, in bytes. What has no scalars, as images
+// and graphs, can be large.
+const maxRecord = 256 << 20
 
-// errTornRecord is the reason of a last record that is not whole.
-var errTornRecord = errors.New("torn last record")
-
-// maxTFRecord is how long a record may be, in bytes. What has no scalars, as
-// images and graphs, can be large.
-const maxTFRecord = 256 << 20
-
-// tfScalar is one number of an event file.
-type tfScalar struct {
-	tag      string
-	step     int64
-	wallTime float64 // seconds of the Unix epoch
-	value    metrics.Number
+// Scalar is one number of an event file.
+type Scalar struct {
+	Tag      string
+	Step     int64
+	WallTime float64 // seconds of the Unix epoch, as they are in the file
+	Value    metrics.Number
 }
 
-// tfLog is what an event file holds.
-type tfLog struct {
-	scalars []tfScalar
-	others  int64 // values that are no scalars: histograms, images, texts
-	bad     []error
-	torn    error // how the file ends early, nil if it does not
-	events  int64
+// Log is what an event file holds.
+type Log struct {
+	Scalars []Scalar
+	Events  int64   // records that could be read, with or without scalars
+	Others  int64   // values that are no scalars: histograms, images, texts
+	Bad     []error // of records that were passed over
+	Torn    error   // how the file ends early, nil if it does not
+
 	plugins map[string]string // the plugin of a tag, which only its first event has
 }
 
-// isTFEvents tells from the beginning of a file whether it is one: the first
-// record's length is right, and its event has a version like "brain.Event:2".
-func isTFEvents(start []byte) bool {
-	if len(start) < 12 || maskedCRC(start[:8]) != binary.LittleEndian.Uint32(start[8:]) {
+// StartSize is how many bytes of the beginning of a file IsEvents looks at.
+const StartSize = 12
+
+// IsEvents tells from the beginning of a file whether it is an event file: the
+// length of its first record has the right checksum.
+func IsEvents(start []byte) bool {
+	if len(start) < StartSize || maskedCRC(start[:8]) != binary.LittleEndian.Uint32(start[8:]) {
 		return false
 	}
 	n := binary.LittleEndian.Uint64(start)
-	return n > 0 && n < maxTFRecord
+	return n > 0 && n < maxRecord
+}
+
+// Find lists the event files under a directory, which have "tfevents" in their names,
+// in the order of their paths; names begin with a time.
+func Find(dir string) (paths []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.Contains(d.Name(), "tfevents") {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	return paths, err
 }
 
 func maskedCRC(b []byte) uint32 {
@@ -60,11 +81,12 @@ func maskedCRC(b []byte) uint32 {
 	return (crc>>15 | crc<<17) + 0xa282ead8
 }
 
-// readTFEvents reads a whole event file. A record with a wrong checksum is
-// passed over and told; where a length is wrong nothing after it can be found.
-func readTFEvents(r io.Reader) (*tfLog, error) {
-	log := &tfLog{plugins: map[string]string{}}
-	var head [12]byte
+// Read reads a whole event file. A record with a wrong checksum is passed over and
+// told in Bad; where a length is wrong nothing after it can be found. The error is
+// that of r, with what was read before it.
+func Read(r io.Reader) (*Log, error) {
+	log := &Log{plugins: map[string]string{}}
+	var head [StartSize]byte
 	var data []byte
 	for offset := int64(0); ; {
 		n, err := io.ReadFull(r, head[:])
@@ -72,18 +94,18 @@ func readTFEvents(r io.Reader) (*tfLog, error) {
 		case err == io.EOF:
 			return log, nil
 		case err == io.ErrUnexpectedEOF:
-			log.torn = fmt.Errorf("offset %d: %w: %d bytes", offset, errTornRecord, n)
+			log.Torn = fmt.Errorf("offset %d: %w: %d bytes", offset, ErrTorn, n)
 			return log, nil
 		case err != nil:
 			return log, err
 		}
 		size := binary.LittleEndian.Uint64(head[:])
-		if maskedCRC(head[:8]) != binary.LittleEndian.Uint32(head[8:]) || size > maxTFRecord {
-			log.bad = append(log.bad, fmt.Errorf("offset %d: length: %w; the rest of the file cannot be read", offset, errBadCRC))
+		if maskedCRC(head[:8]) != binary.LittleEndian.Uint32(head[8:]) || size > maxRecord {
+			log.Bad = append(log.Bad, fmt.Errorf("offset %d: length: %w; the rest of the file cannot be read", offset, ErrChecksum))
 			return log, nil
 		}
 		if data, err = readRecord(r, data, int(size)+4); err == io.EOF || err == io.ErrUnexpectedEOF {
-			log.torn = fmt.Errorf("offset %d: %w: %d of %d bytes", offset, errTornRecord, len(data)+len(head), size+16)
+			log.Torn = fmt.Errorf("offset %d: %w: %d of %d bytes", offset, ErrTorn, len(data)+len(head), size+16)
 			return log, nil
 		} else if err != nil {
 			return log, err
@@ -109,16 +131,16 @@ func readRecord(r io.Reader, buf []byte, n int) ([]byte, error) {
 	return buf, nil
 }
 
-func (l *tfLog) record(data []byte, crc uint32, offset int64) {
+func (l *Log) record(data []byte, crc uint32, offset int64) {
 	if maskedCRC(data) != crc {
-		l.bad = append(l.bad, fmt.Errorf("offset %d: %w", offset, errBadCRC))
+		l.Bad = append(l.Bad, fmt.Errorf("offset %d: %w", offset, ErrChecksum))
 		return
 	}
 	if err := l.event(data); err != nil {
-		l.bad = append(l.bad, fmt.Errorf("offset %d: read event: %w", offset, err))
+		l.Bad = append(l.Bad, fmt.Errorf("offset %d: read event: %w", offset, err))
 		return
 	}
-	l.events++
+	l.Events++
 }
 
 // The fields of the protocol buffers that hold scalars.
@@ -134,15 +156,15 @@ const (
 	shapeDim, dimSize                             = 2, 1
 )
 
-func (l *tfLog) event(b []byte) error {
-	s := tfScalar{}
+func (l *Log) event(b []byte) error {
+	s := Scalar{}
 	var summaries [][]byte
 	err := eachField(b, func(f protoField) error {
 		switch f.number {
 		case eventWallTime:
-			s.wallTime = math.Float64frombits(f.bits)
+			s.WallTime = math.Float64frombits(f.bits)
 		case eventStep:
-			s.step = int64(f.bits)
+			s.Step = int64(f.bits)
 		case eventSummary:
 			summaries = append(summaries, f.bytes)
 		}
@@ -162,16 +184,16 @@ func (l *tfLog) event(b []byte) error {
 }
 
 // value reads a Summary.Value.
-func (l *tfLog) value(b []byte, s tfScalar) error {
+func (l *Log) value(b []byte, s Scalar) error {
 	var tensor []byte
 	plugin, found := "", false
 	err := eachField(b, func(f protoField) error {
 		var err error
 		switch f.number {
 		case valueTag:
-			s.tag = string(f.bytes)
+			s.Tag = string(f.bytes)
 		case valueSimple:
-			s.value, found = metrics.Float(float64(math.Float32frombits(uint32(f.bits)))), true
+			s.Value, found = metrics.Float(float64(math.Float32frombits(uint32(f.bits)))), true
 		case valueTensor:
 			tensor = f.bytes
 		case valueMeta:
@@ -183,18 +205,18 @@ func (l *tfLog) value(b []byte, s tfScalar) error {
 		return err
 	}
 	if plugin != "" {
-		l.plugins[s.tag] = plugin
+		l.plugins[s.Tag] = plugin
 	}
-	if tensor != nil && (l.plugins[s.tag] == "" || l.plugins[s.tag] == "scalars") {
-		if s.value, found, err = scalarOf(tensor); err != nil {
+	if tensor != nil && (l.plugins[s.Tag] == "" || l.plugins[s.Tag] == "scalars") {
+		if s.Value, found, err = scalarOf(tensor); err != nil {
 			return err
 		}
 	}
 	if !found {
-		l.others++
+		l.Others++
 		return nil
 	}
-	l.scalars = append(l.scalars, s)
+	l.Scalars = append(l.Scalars, s)
 	return nil
 }
 

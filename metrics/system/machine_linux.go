@@ -1,4 +1,4 @@
-package main
+package system
 
 import (
 	"fmt"
@@ -31,17 +31,17 @@ func newMachine(proc fs.FS) (*machine, error) {
 // sample is CPU as a share of all processors since the last sample, memory that
 // is not available in bytes, and the load of the last minute. What cannot be
 // read is left out.
-func (m *machine) sample() (s systemSample) {
+func (m *machine) sample() (s []Value) {
 	if busy, total, err := m.cpu(); err == nil && total > m.total && busy >= m.busy {
 		share := 100 * float64(busy-m.busy) / float64(total-m.total)
-		s = append(s, systemValue{"system/cpu_percent", metrics.Float(share), ""})
+		s = append(s, Value{"system/cpu_percent", metrics.Float(share), ""})
 		m.busy, m.total = busy, total
 	}
 	if used, ok := m.memory(); ok {
-		s = append(s, systemValue{"system/memory_bytes", metrics.Uint(used), ""})
+		s = append(s, Value{"system/memory_bytes", metrics.Uint(used), ""})
 	}
 	if load, ok := m.load(); ok {
-		s = append(s, systemValue{"system/load", metrics.Float(load), ""})
+		s = append(s, Value{"system/load", metrics.Float(load), ""})
 	}
 	return s
 }

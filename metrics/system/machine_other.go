@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package system
 
 import "errors"
 
@@ -11,4 +11,4 @@ func openMachine() (*machine, error) {
 	return nil, errors.New("CPU and memory series are there on Linux only; recording goes on without them")
 }
 
-func (*machine) sample() systemSample { return nil }
+func (*machine) sample() []Value { return nil }

@@ -1,4 +1,4 @@
-package main
+package tensorboard
 
 import (
 	"encoding/binary"

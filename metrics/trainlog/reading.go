@@ -1,0 +1,74 @@
+// Package trainlog makes metrics streams of what training programs print and leave
+// behind: of their output while they run, by a [Recorder], and of JSON lines and
+// TensorBoard event files afterwards, by an [Importer].
+package trainlog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/foldlog/foldlog/metrics"
+)
+
+// Reading says how the values on a line of a training log become metrics. The zero
+// value makes one of every number, and knows no steps.
+type Reading struct {
+	Step string                 // the member that is the step, "" for none
+	Tags []string               // the members that are metadata of the line's metrics
+	Skip func(name string) bool // members that are left out; nil for none
+}
+
+// lineValues is what a line of a training log says.
+type lineValues struct {
+	step     int64
+	hasStep  bool
+	metadata metrics.Metadata
+	metrics  []metrics.Value
+}
+
+// line sorts the values of a line. Texts that are no tags are left out.
+func (r *Reading) line(values []metrics.Value) (lineValues, error) {
+	var out lineValues
+	for _, value := range values {
+		switch {
+		case r.Step != "" && value.Name == r.Step && value.IsNumber:
+			step, ok := wholeStep(value.Number)
+			if !ok {
+				return out, fmt.Errorf("%s %s is no step", r.Step, value.Number)
+			}
+			out.step, out.hasStep = step, true
+		case slices.Contains(r.Tags, value.Name):
+			out.metadata = out.metadata.Merge(metrics.Meta(value.Name, tagText(value)))
+		case value.IsNumber && (r.Skip == nil || !r.Skip(value.Name)):
+			out.metrics = append(out.metrics, value)
+		}
+	}
+	return out, nil
+}
+
+func tagText(v metrics.Value) string {
+	if v.IsNumber {
+		return v.Number.String()
+	}
+	return v.Text
+}
+
+// wholeStep is a number as a step: an integer, also one spelled as a float.
+func wholeStep(n metrics.Number) (int64, bool) {
+	if step, ok := n.Int64(); ok {
+		return step, true
+	}
+	f := n.Float64()
+	return int64(f), f == math.Trunc(f) && math.Abs(f) < 1<<53
+}
+
+// onLine says which line an error is about, unless it says so itself.
+func onLine(it *metrics.Item, err error) error {
+	var located *metrics.LineError
+	if errors.As(err, &located) {
+		return err
+	}
+	return fmt.Errorf("line %d: %w", it.Number, err)
+}
