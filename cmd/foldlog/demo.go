@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/examples/digits/images"
 	"github.com/foldlog/foldlog/examples/digits/trial"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/version"
@@ -273,9 +274,9 @@ func (a *app) demoShow(ctx context.Context, r studyReader, path string, report r
 	} {
 		a.say("  "+line, path)
 	}
-	images := logRef{root: filepath.Dir(path), pipeline: demoPipeline, experiment: demoExperiment}
-	a.say("  foldlog datagen status %s     items by status and step", images)
-	a.say("  foldlog datagen item %s digit-00/variants:0 --trajectory     how an image came about", images)
+	log := logRef{root: filepath.Dir(path), pipeline: images.Pipeline, experiment: images.Experiment}
+	a.say("  foldlog datagen status %s     items by status and step", log)
+	a.say("  foldlog datagen item %s digit-00/variants:0 --trajectory     how an image came about", log)
 	return nil
 }
 

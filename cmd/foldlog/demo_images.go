@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,13 +12,48 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/datagen/pipeline"
+	"github.com/foldlog/foldlog/examples/digits"
+	"github.com/foldlog/foldlog/examples/digits/images"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/study"
 )
 
-// demoKillSteps is how many steps are durable when the pipeline is killed.
-const demoKillSteps = 100
+const (
+	demoImagesCommand = "images"
+	// demoKillSteps is how many steps are durable when the pipeline is killed.
+	demoKillSteps = 100
+)
+
+// demoImagesCmd is the process that runs the pipeline. It tells each step on its
+// standard output, when it begins and once it is durable.
+func (a *app) demoImagesCmd() *cobra.Command {
+	var root, params string
+	c := &cobra.Command{
+		Use: demoImagesCommand, Hidden: true, Args: operands(),
+		Short: "Run the pipeline of the demonstration",
+		RunE: func(c *cobra.Command, _ []string) error {
+			var p digits.Params
+			if err := json.Unmarshal([]byte(params), &p); err != nil {
+				return fmt.Errorf("demo images: --params: %w", err)
+			}
+			net, err := digits.Fit(c.Context(), p)
+			if err == nil {
+				err = images.Make(c.Context(), root, net, func(kind pipeline.EventKind, step string) { fmt.Fprintln(a.Out(), kind, step) })
+			}
+			if err != nil {
+				return fmt.Errorf("demo images: %w", err)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&root, "root", "", "the `ROOT` of the logs")
+	c.Flags().StringVar(&params, "params", "{}", "the network's parameters as `JSON`")
+	return c
+}
 
 // demoImages makes new images with the best network: a process runs the pipeline
 // and is killed in the middle, and another one goes on.
@@ -27,8 +63,8 @@ func (a *app) demoImages(ctx context.Context, snap *study.Snapshot, journal stri
 		return err
 	}
 	root := filepath.Dir(journal)
-	ref := logRef{root: root, pipeline: demoPipeline, experiment: demoExperiment}
-	a.say("\nMaking new images from %d real ones with the best network: perturbed in a loop, classified, kept or filtered.", demoSources)
+	ref := logRef{root: root, pipeline: images.Pipeline, experiment: images.Experiment}
+	a.say("\nMaking new images from %d real ones with the best network: perturbed in a loop, classified, kept or filtered.", images.Sources)
 	a.say("  %s\n", ref)
 	run := &demoChild{app: a, root: root, params: string(study.AppendParams(nil, best[0].Params)), durable: map[string]bool{}, begun: map[string]bool{}}
 	if err := run.process(ctx, demoKillSteps); err != nil {
@@ -65,7 +101,7 @@ func (a *app) demoShowImages(ctx context.Context, ref logRef) error {
 			kept++
 		}
 	}
-	a.say("%d of %d new images were kept.\n", kept, demoSources*demoVariants)
+	a.say("%d of %d new images were kept.\n", kept, images.Sources*images.Variants)
 	path := ref.String()
 	found, err := datagenKind{}.Verify(ctx, path, verifyOptions{})
 	if err != nil {
