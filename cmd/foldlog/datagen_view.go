@@ -189,7 +189,7 @@ func viewOrigin(o datagen.Origin) datagenOrigin {
 
 func viewDatagenItem(it *datagen.Item) datagenItem {
 	v := datagenItem{
-		Item: it.ID, Root: it.Root, Parent: it.Parent, Status: it.Status, Attempt: it.Attempt, Run: it.Run, Epochs: notNil(it.Epochs),
+		Item: it.ID, Root: it.Root, Parent: it.Parent, Status: it.Status, Attempt: it.Attempt, Run: it.Run, Epochs: cli.NotNil(it.Epochs),
 		LastSeq: it.LastSeq, Creations: it.Creations, Tags: tagsOf(it.Tags), CreatedMS: millis(it.Created), UpdatedMS: millis(it.Updated),
 		Fields: []datagenField{}, Steps: []datagenStep{}, Failures: []datagenFailure{}, Faults: []datagenFault{},
 	}
@@ -203,7 +203,7 @@ func viewDatagenItem(it *datagen.Item) datagenItem {
 		v.Failures = append(v.Failures, viewFailureOf(it.ID, f))
 	}
 	for _, f := range it.Faults {
-		v.Faults = append(v.Faults, datagenFault{f.Seq, notNil(f.Events), notNil(f.Epochs), f.What})
+		v.Faults = append(v.Faults, datagenFault{f.Seq, cli.NotNil(f.Events), cli.NotNil(f.Epochs), f.What})
 	}
 	return v
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/foldlog/foldlog/examples/digits/images"
 	"github.com/foldlog/foldlog/examples/digits/trial"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/runner"
@@ -290,7 +291,7 @@ func (a *app) demoBest(snap *study.Snapshot) error {
 	t.Bold = a.Color()
 	for _, tr := range ranked[:min(5, len(ranked))] {
 		t.Row(strconv.FormatUint(tr.Number, 10), strconv.FormatFloat(tr.Values[0], 'f', 4, 64),
-			strconv.FormatUint(tr.Attempt, 10), paramsText(tr.Params))
+			strconv.FormatUint(tr.Attempt, 10), studyview.ParamsText(tr.Params))
 	}
 	return t.Write(a.Out())
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/internal/doctest"
+	"github.com/foldlog/foldlog/internal/studyplot"
+	"github.com/foldlog/foldlog/internal/studyview"
 )
 
 const repository = "../.."
@@ -233,14 +235,14 @@ func tables(text string) map[string][]string {
 var jsonStructs = map[string]any{
 	"Log": summary{}, "Inspection": inspection{}, "Writer": writer{}, "Journal detail": journalDetail{},
 	"Lease holder": leaseHolder{}, "Data file": dataFileCount{}, "Verification": verification{}, "Place": place{},
-	"Study": studySummary{}, "Parameter": paramSpace{}, "States": stateCounts{}, "Best": bestTrial{},
+	"Study": studyview.Summary{}, "Parameter": studyview.Param{}, "States": studyview.StateCounts{}, "Best": studyview.BestTrial{},
 	"Created study": createdStudy{}, "Attributes": attrsView{}, "Shown journal": shownJournal{}, "Shown study": shownStudy{},
-	"Pending": pendingView{}, "Exported study": exportedStudy{}, "Run": runSummary{}, "Failed trials": failedTrials{}, "Condition": conditionView{}, "Trial": trialView{},
-	"Asked trial": askedTrial{}, "Enqueued trial": enqueuedTrial{}, "Curved trial": curvedTrial{}, "Report": reportView{},
+	"Pending": pendingView{}, "Exported study": studyview.Exported{}, "Run": runSummary{}, "Failed trials": failedTrials{}, "Condition": studyview.Condition{}, "Trial": studyview.Trial{},
+	"Asked trial": askedTrial{}, "Enqueued trial": enqueuedTrial{}, "Curved trial": studyview.CurvedTrial{}, "Report": studyview.Report{},
 	"Shown trial": shownTrial{}, "Retried trial": retriedTrial{}, "Should-prune": pruneVerdict{},
 	"Session answer": sessionAnswer{}, "Session error": sessionError{}, "Suggested value": suggestedValue{},
-	"Importance": importanceView{}, "Important parameter": paramImportance{}, "Comparison": comparison{}, "Compared study": comparedStudy{},
-	"Plot": plotView{}, "Plotted chart": chartView{}, "Plot axis": plotAxis{}, "Plotted series": plotSeries{},
+	"Importance": studyview.Importance{}, "Important parameter": studyview.ParamImportance{}, "Comparison": studyview.Comparison{}, "Compared study": studyview.ComparedStudy{},
+	"Plot": studyplot.View{}, "Plotted chart": studyplot.ChartView{}, "Plot axis": studyplot.Axis{}, "Plotted series": studyplot.Series{},
 	"Metrics run": runView{}, "Segment": segmentView{}, "Change": changeView{}, "Checkpoint": checkpointView{}, "Failure": failureView{},
 	"Stats": statsView{}, "Curve": curveView{}, "Series": seriesView{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
 	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
@@ -67,14 +69,14 @@ func (journalKind) Summarize(_ context.Context, log string) (summary, error) {
 
 // journalDetail is the detail of an inspection of a study journal.
 type journalDetail struct {
-	CreatedMS  uint64          `json:"created_ms"`
-	CreatedBy  uint64          `json:"created_by"` // the worker that created it
-	Extents    int             `json:"extents"`    // published
-	Generation uint64          `json:"generation"` // how often the lease has changed hands
-	Holder     *leaseHolder    `json:"holder"`     // who holds the lease at this moment, null if nobody does
-	DataFiles  []dataFileCount `json:"data_files"`
-	Studies    []studySummary  `json:"studies"`
-	Kept       []string        `json:"kept"` // files of older formats that migrations left
+	CreatedMS  uint64              `json:"created_ms"`
+	CreatedBy  uint64              `json:"created_by"` // the worker that created it
+	Extents    int                 `json:"extents"`    // published
+	Generation uint64              `json:"generation"` // how often the lease has changed hands
+	Holder     *leaseHolder        `json:"holder"`     // who holds the lease at this moment, null if nobody does
+	DataFiles  []dataFileCount     `json:"data_files"`
+	Studies    []studyview.Summary `json:"studies"`
+	Kept       []string            `json:"kept"` // files of older formats that migrations left
 }
 
 // leaseHolder is who holds the lease of a journal.
@@ -110,7 +112,7 @@ func (k journalKind) Inspect(ctx context.Context, log string) (inspection, error
 	}
 	detail := &journalDetail{
 		CreatedMS: info.Header.CreatedAtMillis, CreatedBy: info.Header.CreatedBy, Extents: info.Extents,
-		Generation: info.Generation, Kept: notNil(info.Kept), DataFiles: []dataFileCount{},
+		Generation: info.Generation, Kept: cli.NotNil(info.Kept), DataFiles: []dataFileCount{},
 	}
 	if h := info.Holder; h != nil {
 		detail.Holder = &leaseHolder{h.Host, h.PID, h.Worker, h.TermMillis}
@@ -169,7 +171,7 @@ func (journalKind) fold(ctx context.Context, log string, found *inspection, deta
 		}
 	}
 	found.Counts["trials"] = int64(snap.NumTrials())
-	detail.Studies = studySummaries(snap)
+	detail.Studies = studyview.Summaries(snap)
 	found.Notes = append(found.Notes, replay.Notes()...)
 	return nil
 }

@@ -235,7 +235,7 @@ func detailOf(d *lance.Dataset, versions int, shards []memwal.ShardInfo) *lanceD
 		detail.DeletedRows += f.Deleted
 	}
 	for _, x := range d.Indexes() {
-		detail.Indexes = append(detail.Indexes, lanceIndex{x.Name, x.Kind, notNil(x.Columns), x.Fragments, x.Unindexed, x.Bytes})
+		detail.Indexes = append(detail.Indexes, lanceIndex{x.Name, x.Kind, cli.NotNil(x.Columns), x.Fragments, x.Unindexed, x.Bytes})
 	}
 	for _, s := range shards {
 		detail.Shards = append(detail.Shards, lanceShard{s.ID.String(), s.Epoch, s.Sealed, s.Generations, s.Unmerged, s.Rows})

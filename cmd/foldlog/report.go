@@ -101,12 +101,12 @@ func (p place) String() string {
 
 // normalize makes lists that are empty so in JSON, and not null.
 func (v *verification) normalize() {
-	v.Faults, v.Warnings, v.Notes = notNil(v.Faults), notNil(v.Warnings), notNil(v.Notes)
+	v.Faults, v.Warnings, v.Notes = cli.NotNil(v.Faults), cli.NotNil(v.Warnings), cli.NotNil(v.Notes)
 	v.OK = len(v.Faults) == 0
 }
 
 func (i *inspection) normalize() {
-	i.Writers, i.Notes = notNil(i.Writers), notNil(i.Notes)
+	i.Writers, i.Notes = cli.NotNil(i.Writers), cli.NotNil(i.Notes)
 	if i.Counts == nil {
 		i.Counts = map[string]int64{}
 	}
@@ -143,16 +143,5 @@ func moment(now time.Time, ms int64) string {
 	return cli.Timestamp(t) + " (" + cli.Age(now, t) + ")"
 }
 
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return cli.Count(n) + " " + noun + "s"
-}
-
-func notNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
+// plural counts things: "1 trial", "2 trials".
+var plural = cli.Plural

@@ -323,7 +323,7 @@ func (a *app) tokenListCmd(o *serveOptions) *cobra.Command {
 		if *asJSON {
 			return cli.Buffered(a.Out(), func(w io.Writer) error {
 				for _, t := range list {
-					if err := cli.WriteJSONLine(w, tokenView{t.ID, t.Name, notNil(t.Scopes), t.CreatedMS}); err != nil {
+					if err := cli.WriteJSONLine(w, tokenView{t.ID, t.Name, cli.NotNil(t.Scopes), t.CreatedMS}); err != nil {
 						return err
 					}
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
@@ -291,7 +292,7 @@ func parseValues(args []string) ([]float64, error) {
 // checkCount refuses values that are not one per objective.
 func checkCount(st *study.Study, values []float64) error {
 	if want := len(st.Config.Directions); len(values) != want {
-		return cli.Usagef("study %q wants %s (%s), not %d", st.Config.Name, plural(int64(want), "value"), objectives(st), len(values))
+		return cli.Usagef("study %q wants %s (%s), not %d", st.Config.Name, plural(int64(want), "value"), studyview.Objectives(st), len(values))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 )
@@ -89,15 +90,6 @@ func (a *app) ask(ctx context.Context, j study.Storage, st *study.Study, o askOp
 	return a.printAsked(snap, st, t, o.asJSON)
 }
 
-// graceMillis is the lease that the owner of a trial asked for, nil without.
-func graceMillis(t *study.Trial) *int64 {
-	millis := t.Lease().Milliseconds()
-	if millis == 0 {
-		return nil
-	}
-	return &millis
-}
-
 // noteLeft says that trials of the other kind wait.
 func (a *app) noteLeft(snap *study.Snapshot, t *study.Trial) {
 	if asktell.FirstWaiting(snap, t.Study, !t.Managed) == nil {
@@ -113,17 +105,17 @@ func (a *app) noteLeft(snap *study.Snapshot, t *study.Trial) {
 // askedTrial is the output of `foldlog study ask --json` and of enqueue.
 type askedTrial struct {
 	Study string `json:"study"`
-	trialView
+	studyview.Trial
 }
 
 func (a *app) printAsked(snap *study.Snapshot, st *study.Study, t *study.Trial, asJSON bool) error {
 	if asJSON {
-		return cli.WriteJSON(a.Out(), askedTrial{st.Config.Name, viewTrial(snap, st, t)})
+		return cli.WriteJSON(a.Out(), askedTrial{st.Config.Name, studyview.TrialOf(snap, st, t)})
 	}
 	pairs := [][2]string{{"trial", strconv.FormatUint(t.Number, 10)}, {"id", strconv.FormatUint(uint64(t.ID), 10)}}
 	if t.Managed {
 		pairs = append(pairs, [2]string{"worker", strconv.FormatUint(t.Owner, 10)}, [2]string{"epoch", strconv.FormatUint(t.Epoch, 10)})
-		if grace := graceMillis(t); grace != nil {
+		if grace := studyview.GraceMillis(t); grace != nil {
 			pairs = append(pairs, [2]string{"lease", leaseText(*grace)})
 		}
 	}

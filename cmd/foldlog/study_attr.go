@@ -13,6 +13,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -105,9 +106,9 @@ func setAttr(ctx context.Context, j study.Storage, st *study.Study, o attrOperan
 
 // attrsView is the output of `foldlog study attr --json`.
 type attrsView struct {
-	Study  string     `json:"study"`
-	Number *uint64    `json:"number"` // of the trial, null if they are the study's
-	Attrs  attrValues `json:"attrs"`
+	Study  string          `json:"study"`
+	Number *uint64         `json:"number"` // of the trial, null if they are the study's
+	Attrs  studyview.Attrs `json:"attrs"`
 }
 
 func (a *app) printAttrs(snap *study.Snapshot, st *study.Study, o attrOperands, asJSON bool) error {
@@ -138,10 +139,10 @@ func (a *app) printAttrs(snap *study.Snapshot, st *study.Study, o attrOperands, 
 }
 
 // chooseAttrs is the attribute of that key, or all user attributes.
-func chooseAttrs(attrs iter.Seq2[string, study.Attr], key string) attrValues {
-	chosen := attrValues{}
+func chooseAttrs(attrs iter.Seq2[string, study.Attr], key string) studyview.Attrs {
+	chosen := studyview.Attrs{}
 	if key == "" {
-		attrs = userAttrs(attrs)
+		attrs = studyview.UserAttrs(attrs)
 	}
 	for k, attr := range attrs {
 		if k == key || key == "" {

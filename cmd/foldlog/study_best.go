@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -76,7 +77,7 @@ func (a *app) printBest(snap *study.Snapshot, st *study.Study, best []*study.Tri
 	if asJSON {
 		return cli.Buffered(a.Out(), func(w io.Writer) error {
 			for _, t := range best {
-				if err := cli.WriteJSONLine(w, viewTrial(snap, st, t)); err != nil {
+				if err := cli.WriteJSONLine(w, studyview.TrialOf(snap, st, t)); err != nil {
 					return err
 				}
 			}

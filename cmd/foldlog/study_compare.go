@@ -2,44 +2,15 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
-	"github.com/foldlog/foldlog/study/analysis"
 )
-
-// comparison is some studies beside one another in JSON.
-type comparison struct {
-	Directions []string        `json:"directions"` // of the objectives of all
-	Metrics    []string        `json:"metrics"`    // as the first study names them
-	Target     *number         `json:"target"`     // the worst of the best values, null with several objectives or without any
-	Reference  []number        `json:"reference"`  // up to where hypervolumes go, empty with one objective
-	Studies    []comparedStudy `json:"studies"`
-}
-
-// comparedStudy is one of them.
-type comparedStudy struct {
-	Path        string      `json:"path"`
-	Study       string      `json:"study"`
-	Trials      int64       `json:"trials"`
-	States      stateCounts `json:"states"`
-	Best        []bestTrial `json:"best"`        // the best trial, or the Pareto front
-	BestParams  paramValues `json:"best_params"` // of the best trial; empty with several objectives
-	Reached     *uint64     `json:"reached"`     // number of the first trial as good as the target, null if none
-	Hypervolume *number     `json:"hypervolume"` // null with one objective
-	VolumeError number      `json:"hypervolume_error"`
-	ElapsedMS   uint64      `json:"elapsed_ms"` // from the first start to the last end
-	BusyMS      uint64      `json:"busy_ms"`    // all trials together
-	Better      *number     `json:"better"`     // how often a value is better than one of the first study
-	P           *number     `json:"p"`          // how often chance makes such a difference
-}
 
 // compareFlags is the command line of compare.
 type compareFlags struct {
@@ -81,23 +52,16 @@ that --reference gives.`,
 	return c
 }
 
-// side is one study of a comparison.
-type side struct {
-	path string
-	snap *study.Snapshot
-	st   *study.Study
-}
-
 // compare opens the journals one after another; snapshots outlive their readers.
-func (a *app) compare(paths []string, f *compareFlags) (*comparison, error) {
-	var sides []side
+func (a *app) compare(paths []string, f *compareFlags) (*studyview.Comparison, error) {
+	var sides []studyview.Side
 	found := map[string]bool{}
 	for _, path := range paths {
 		err := a.readStudies(path, func(r studyReader) error {
 			for st := range openStudies(r.Snapshot()) {
 				if len(f.names) == 0 || slices.Contains(f.names, st.Config.Name) {
 					found[st.Config.Name] = true
-					sides = append(sides, side{path, r.Snapshot(), st})
+					sides = append(sides, studyview.Side{Path: path, Snap: r.Snapshot(), St: st})
 				}
 			}
 			return nil
@@ -114,131 +78,17 @@ func (a *app) compare(paths []string, f *compareFlags) (*comparison, error) {
 	if len(sides) == 0 {
 		return nil, failed("study compare", strings.Join(paths, " "), fmt.Errorf("no study: %w", study.ErrNotFound))
 	}
-	return compareSides(sides, f)
+	return studyview.Compare(sides, f.reference)
 }
 
-func compareSides(sides []side, f *compareFlags) (*comparison, error) {
-	first := sides[0].st
-	for _, s := range sides[1:] {
-		if !slices.Equal(s.st.Config.Directions, first.Config.Directions) {
-			return nil, cli.Usagef("study compare: %q has to %s, and %q to %s: there is nothing to compare",
-				first.Config.Name, objectives(first), s.st.Config.Name, objectives(s.st))
-		}
-	}
-	v := &comparison{Directions: directionNames(first), Metrics: metricNames(first), Reference: []number{}}
-	for _, s := range sides {
-		v.Studies = append(v.Studies, s.view())
-	}
-	if len(first.Config.Directions) == 1 {
-		v.compareValues(sides)
-		return v, nil
-	}
-	return v, v.compareVolumes(sides, f.reference)
-}
-
-func (s *side) view() comparedStudy {
-	sum := summarizeStudy(s.snap, s.st)
-	v := comparedStudy{Path: s.path, Study: sum.Name, Trials: sum.Trials, States: sum.States, Best: sum.Best, BestParams: paramValues{}}
-	if best, _ := s.snap.Best(s.st.ID); len(best) == 1 && len(s.st.Config.Directions) == 1 {
-		v.BestParams = best[0].Params
-	}
-	first, last := uint64(math.MaxUint64), uint64(0)
-	for _, span := range analysis.Timeline(s.snap, s.st) {
-		first, last = min(first, span.From), max(last, span.To)
-		v.BusyMS += span.To - span.From
-	}
-	if last >= first {
-		v.ElapsedMS = last - first
-	}
-	return v
-}
-
-// values are those of the completed trials, turned so that less is better.
-func (s *side) values() (values []float64) {
-	for _, p := range analysis.BestSoFar(s.snap, s.st, 0) {
-		v := p.Value
-		if s.st.Config.Directions[0] == study.Maximize {
-			v = -v
-		}
-		values = append(values, v)
-	}
-	return values
-}
-
-// compareValues compares studies of one objective.
-func (v *comparison) compareValues(sides []side) {
-	dir := sides[0].st.Config.Directions[0]
-	for _, s := range v.Studies {
-		if len(s.Best) > 0 && (v.Target == nil || study.CompareValues(dir, float64(s.Best[0].Values[0]), float64(*v.Target)) > 0) {
-			target := s.Best[0].Values[0]
-			v.Target = &target
-		}
-	}
-	for i := range sides {
-		for _, p := range analysis.BestSoFar(sides[i].snap, sides[i].st, 0) {
-			if study.CompareValues(dir, p.Value, float64(*v.Target)) <= 0 {
-				v.Studies[i].Reached = &p.Trial.Number
-				break
-			}
-		}
-		if i == 0 {
-			continue
-		}
-		if lower, p := analysis.Difference(sides[i].values(), sides[0].values()); lower == lower {
-			better, chance := number(lower), number(p)
-			v.Studies[i].Better, v.Studies[i].P = &better, &chance
-		}
-	}
-}
-
-// compareVolumes compares studies of several objectives.
-func (v *comparison) compareVolumes(sides []side, reference []float64) error {
-	dirs := sides[0].st.Config.Directions
-	if reference != nil && len(reference) != len(dirs) {
-		return cli.Usagef("--reference: %d values, where there are %d objectives", len(reference), len(dirs))
-	}
-	sets := make([][][]float64, len(sides))
-	for i, s := range sides {
-		_, sets[i], _ = analysis.Losses(s.snap, s.st)
-	}
-	corner := turned(dirs, reference)
-	if reference == nil {
-		corner = analysis.Reference(sets...)
-	}
-	if corner == nil {
-		return nil
-	}
-	v.Reference = numbers(turned(dirs, corner))
-	for i := range sides {
-		volume, err := analysis.Hypervolume(sets[i], corner)
-		if err != nil {
-			return err
-		}
-		value := number(volume.Value)
-		v.Studies[i].Hypervolume, v.Studies[i].VolumeError = &value, number(volume.Error)
-	}
-	return nil
-}
-
-// turned changes the sign of values to maximize.
-func turned(dirs []study.Direction, values []float64) []float64 {
-	out := slices.Clone(values)
-	for i, dir := range dirs[:len(out)] {
-		if dir == study.Maximize {
-			out[i] = -out[i]
-		}
-	}
-	return out
-}
-
-func (a *app) printComparison(v *comparison) error {
+func (a *app) printComparison(v *studyview.Comparison) error {
 	columns := []cli.Column{{}}
 	for _, s := range v.Studies {
 		columns = append(columns, cli.Column{Title: s.Study})
 	}
 	table := cli.NewTable(columns...)
 	table.Bold = a.Color()
-	row := func(label string, cell func(*comparedStudy) string) {
+	row := func(label string, cell func(*studyview.ComparedStudy) string) {
 		cells, some := []string{label}, false
 		for i := range v.Studies {
 			cells = append(cells, cell(&v.Studies[i]))
@@ -248,16 +98,16 @@ func (a *app) printComparison(v *comparison) error {
 			table.Row(cells...)
 		}
 	}
-	row("journal", func(s *comparedStudy) string { return s.Path })
-	row("trials", func(s *comparedStudy) string { return cli.Count(s.Trials) })
-	row("", func(s *comparedStudy) string { return s.States.String() })
-	row("elapsed", func(s *comparedStudy) string { return millisText(s.ElapsedMS) })
-	row("busy", func(s *comparedStudy) string { return millisText(s.BusyMS) })
+	row("journal", func(s *studyview.ComparedStudy) string { return s.Path })
+	row("trials", func(s *studyview.ComparedStudy) string { return cli.Count(s.Trials) })
+	row("", func(s *studyview.ComparedStudy) string { return s.States.String() })
+	row("elapsed", func(s *studyview.ComparedStudy) string { return studyview.MillisText(s.ElapsedMS) })
+	row("busy", func(s *studyview.ComparedStudy) string { return studyview.MillisText(s.BusyMS) })
 	if len(v.Directions) == 1 {
-		v.valueRows(row)
+		valueRows(v, row)
 	} else {
-		row("front", func(s *comparedStudy) string { return plural(int64(len(s.Best)), "trial") })
-		row("hypervolume", func(s *comparedStudy) string { return s.volumeText() })
+		row("front", func(s *studyview.ComparedStudy) string { return plural(int64(len(s.Best)), "trial") })
+		row("hypervolume", func(s *studyview.ComparedStudy) string { return s.VolumeText() })
 	}
 	if err := table.Write(a.Out()); err != nil {
 		return err
@@ -265,7 +115,7 @@ func (a *app) printComparison(v *comparison) error {
 	if len(v.Reference) > 0 {
 		parts := make([]string, len(v.Reference))
 		for i, r := range v.Reference {
-			parts[i] = v.Metrics[i] + " " + significant(float64(r))
+			parts[i] = v.Metrics[i] + " " + studyview.Significant(float64(r))
 		}
 		a.Notef("hypervolumes go up to %s", strings.Join(parts, ", "))
 	}
@@ -273,26 +123,26 @@ func (a *app) printComparison(v *comparison) error {
 }
 
 // valueRows are the rows of studies of one objective.
-func (v *comparison) valueRows(row func(string, func(*comparedStudy) string)) {
-	row("best "+v.Metrics[0], func(s *comparedStudy) string {
+func valueRows(v *studyview.Comparison, row func(string, func(*studyview.ComparedStudy) string)) {
+	row("best "+v.Metrics[0], func(s *studyview.ComparedStudy) string {
 		if len(s.Best) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s (trial %d)", significant(float64(s.Best[0].Values[0])), s.Best[0].Number)
+		return fmt.Sprintf("%s (trial %d)", studyview.Significant(float64(s.Best[0].Values[0])), s.Best[0].Number)
 	})
 	if v.Target != nil {
-		row("reached "+significant(float64(*v.Target)), func(s *comparedStudy) string {
+		row("reached "+studyview.Significant(float64(*v.Target)), func(s *studyview.ComparedStudy) string {
 			if s.Reached == nil {
 				return "never"
 			}
 			return fmt.Sprintf("trial %d", *s.Reached)
 		})
 	}
-	row("better", func(s *comparedStudy) string {
+	row("better", func(s *studyview.ComparedStudy) string {
 		if s.Better == nil {
 			return ""
 		}
-		return fmt.Sprintf("%s (p %.3g)", percent(float64(*s.Better)), float64(*s.P))
+		return fmt.Sprintf("%s (p %.3g)", studyview.Percent(float64(*s.Better)), float64(*s.P))
 	})
 	var names []string
 	for _, s := range v.Studies {
@@ -303,7 +153,7 @@ func (v *comparison) valueRows(row func(string, func(*comparedStudy) string)) {
 		}
 	}
 	for _, name := range names {
-		row("param "+name, func(s *comparedStudy) string {
+		row("param "+name, func(s *studyview.ComparedStudy) string {
 			if i := slices.IndexFunc(s.BestParams, func(p study.Param) bool { return p.Name == name }); i >= 0 {
 				return s.BestParams[i].Text()
 			}
@@ -311,23 +161,3 @@ func (v *comparison) valueRows(row func(string, func(*comparedStudy) string)) {
 		})
 	}
 }
-
-func (s *comparedStudy) volumeText() string {
-	switch {
-	case s.Hypervolume == nil:
-		return ""
-	case s.VolumeError > 0:
-		return fmt.Sprintf("%s ± %s", significant(float64(*s.Hypervolume)), strconv.FormatFloat(float64(s.VolumeError), 'g', 2, 64))
-	}
-	return significant(float64(*s.Hypervolume))
-}
-
-// significant is a number with six digits.
-func significant(v float64) string {
-	if v-v != 0 {
-		return number(v).String()
-	}
-	return strconv.FormatFloat(v, 'g', 6, 64)
-}
-
-func millisText(ms uint64) string { return cli.Duration(time.Duration(ms) * time.Millisecond) }

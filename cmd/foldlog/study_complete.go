@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study"
 )
@@ -20,7 +21,7 @@ func completeStudies(_ *cobra.Command, args []string, _ string) ([]string, cobra
 				// A shell cannot complete a name with a newline in it, and
 				// would show others what they ask the terminal to do.
 				if name := st.Config.Name; cli.Safe(name) == name {
-					names = append(names, name+"\t"+cli.Safe(objectives(st)))
+					names = append(names, name+"\t"+cli.Safe(studyview.Objectives(st)))
 				}
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/pruner"
@@ -102,14 +103,14 @@ journal is unless PATH does.`,
 		if created && !o.asJSON {
 			a.noteNames(st)
 		}
-		return a.printCreated(args[0], summarizeStudy(snap, st), objectives(st), created, o.asJSON)
+		return a.printCreated(args[0], studyview.SummaryOf(snap, st), studyview.Objectives(st), created, o.asJSON)
 	}
 	return c
 }
 
 // noteNames says what metrics without a name of their own are called.
 func (a *app) noteNames(st *study.Study) {
-	switch names := metricNames(st); {
+	switch names := studyview.MetricNames(st); {
 	case len(st.Config.MetricNames) > 0:
 	case len(names) == 1:
 		a.Notef(`the metric is named %q; study create --metric NAME gives it a name of its own`, names[0])
@@ -120,11 +121,11 @@ func (a *app) noteNames(st *study.Study) {
 
 // createdStudy is the output of `foldlog study create --json`.
 type createdStudy struct {
-	Created bool         `json:"created"` // false if --open found one
-	Study   studySummary `json:"study"`
+	Created bool              `json:"created"` // false if --open found one
+	Study   studyview.Summary `json:"study"`
 }
 
-func (a *app) printCreated(path string, s studySummary, objectives string, created, asJSON bool) error {
+func (a *app) printCreated(path string, s studyview.Summary, objectives string, created, asJSON bool) error {
 	if asJSON {
 		return cli.WriteJSON(a.Out(), createdStudy{created, s})
 	}

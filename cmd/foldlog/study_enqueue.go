@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 )
@@ -78,15 +79,15 @@ func (a *app) enqueue(ctx context.Context, j study.Storage, st *study.Study, arg
 		a.noteEnqueued(t, tpl, o)
 	}
 	if o.asJSON {
-		return cli.WriteJSON(a.Out(), enqueuedTrial{created, askedTrial{st.Config.Name, viewTrial(snap, st, t)}})
+		return cli.WriteJSON(a.Out(), enqueuedTrial{created, askedTrial{st.Config.Name, studyview.TrialOf(snap, st, t)}})
 	}
 	pairs := [][2]string{{"trial", strconv.FormatUint(t.Number, 10)}, {"id", strconv.FormatUint(uint64(t.ID), 10)}}
-	return cli.WriteFields(a.Out(), append(pairs, paramFields(fixedParams(st, t))...)...)
+	return cli.WriteFields(a.Out(), append(pairs, paramFields(studyview.FixedParams(st, t))...)...)
 }
 
 // noteEnqueued says that a key had been used before, and for what.
 func (a *app) noteEnqueued(t *study.Trial, tpl *study.Template, o enqueueOptions) {
-	a.Notef("trial %d was enqueued with key %q before; it is %s", t.Number, o.key, stateName(t.State))
+	a.Notef("trial %d was enqueued with key %q before; it is %s", t.Number, o.key, studyview.StateName(t.State))
 	if t.Managed == o.raw {
 		a.Notef("it is not of the kind asked for")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/runner/studyfile"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/pruner"
@@ -104,7 +105,7 @@ func (a *app) studyCreateFile(c *cobra.Command, o *createOptions, args []string)
 	if err != nil {
 		return failed("study create", path, err)
 	}
-	return a.printCreated(path, summarizeStudy(snap, st), objectives(st), created, o.asJSON)
+	return a.printCreated(path, studyview.SummaryOf(snap, st), studyview.Objectives(st), created, o.asJSON)
 }
 
 func alreadyThere(st *study.Study) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/sleep"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 )
@@ -266,7 +267,7 @@ func (a *app) printRetried(snap *study.Snapshot, created []*study.Trial, asJSON 
 	for _, trial := range created {
 		line := retriedTrial{Number: trial.Number, ID: uint64(trial.ID), Attempt: trial.Attempt}
 		source := ""
-		if parent := parentOf(snap, trial); parent != nil {
+		if parent := studyview.ParentOf(snap, trial); parent != nil {
 			line.RetryOf, source = &parent.Number, strconv.FormatUint(parent.Number, 10)
 		}
 		if !asJSON {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
@@ -87,20 +88,13 @@ type runSummary struct {
 	Study  string `json:"study"`
 	TookMS int64  `json:"took_ms"`
 	runner.Report
-	TimedOut bool           `json:"timed_out"` // --timeout ended the run before its budget was used up
-	Failures []failedTrials `json:"failures"`  // of this run
-	WaitedMS int64          `json:"waited_ms"` // only for trials of others
-	Logs     *string        `json:"logs"`      // directory of the trials' output, null if none is kept
-	Runs     *string        `json:"runs"`      // directory of the trials' metrics, null if none are kept
-	States   stateCounts    `json:"states"`    // of the study's trials, after the run
-	Best     []bestTrial    `json:"best"`      // the best trial, or the Pareto front
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+	TimedOut bool                  `json:"timed_out"` // --timeout ended the run before its budget was used up
+	Failures []failedTrials        `json:"failures"`  // of this run
+	WaitedMS int64                 `json:"waited_ms"` // only for trials of others
+	Logs     *string               `json:"logs"`      // directory of the trials' output, null if none is kept
+	Runs     *string               `json:"runs"`      // directory of the trials' metrics, null if none are kept
+	States   studyview.StateCounts `json:"states"`    // of the study's trials, after the run
+	Best     []studyview.BestTrial `json:"best"`      // the best trial, or the Pareto front
 }
 
 // print is the report at the end.
@@ -120,10 +114,10 @@ func (run *running) print(report runner.Report, took time.Duration) error {
 	counts := st.Counts()
 	left := st.Reserved() < run.Trials || counts[study.Waiting]+counts[study.Paused] > 0
 	timedOut := run.timeout > 0 && took >= run.timeout && left
-	s := summarizeStudy(snap, st)
+	s := studyview.SummaryOf(snap, st)
 	if run.json {
 		return cli.WriteJSON(run.Out(), runSummary{run.Journal, s.Name, took.Milliseconds(), report, timedOut, run.failures.sorted(),
-			run.waiting.took.Milliseconds(), orNull(logs), orNull(runs), s.States, s.Best})
+			run.waiting.took.Milliseconds(), cli.OrNull(logs), cli.OrNull(runs), s.States, s.Best})
 	}
 	pairs := [][2]string{
 		{"study", s.Name},
@@ -180,7 +174,7 @@ func (run *running) bestPairs(snap *study.Snapshot, st *study.Study) (pairs [][2
 		label = "Pareto front"
 	}
 	for _, t := range best {
-		pairs = append(pairs, [2]string{label, fmt.Sprintf("trial %d: %s  %s", t.Number, valuesText(t.Values), paramsText(t.Params))})
+		pairs = append(pairs, [2]string{label, fmt.Sprintf("trial %d: %s  %s", t.Number, studyview.ValuesText(t.Values), studyview.ParamsText(t.Params))})
 	}
 	return pairs, err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
 )
@@ -48,7 +49,7 @@ func (run *running) showState(snap *study.Snapshot) {
 	run.bar.Set(max(int64(st.Reserved())-live, 0), total)
 	words := strconv.Itoa(counts[study.Running]) + " running"
 	if t := run.best.Best(snap, run.Study); t != nil {
-		words += fmt.Sprintf(", best %s (trial %d)", valuesText(t.Values), t.Number)
+		words += fmt.Sprintf(", best %s (trial %d)", studyview.ValuesText(t.Values), t.Number)
 	}
 	if text := run.lookAtForeign(snap, st); text != "" {
 		words += ", " + text
@@ -99,9 +100,9 @@ func (run *running) lookAtForeign(snap *study.Snapshot, st *study.Study) string 
 	if now.Sub(f.since) >= foreignPatience && !f.told {
 		f.told = true
 		run.bar.Notef("waiting for %s of others, trial %d of worker %d first: until it is told, or its owner has been silent for %v",
-			plural(int64(n), "trial"), first.Number, first.Owner, max(run.Grace, first.Lease()))
+			cli.Plural(int64(n), "trial"), first.Number, first.Owner, max(run.Grace, first.Lease()))
 	}
-	return fmt.Sprintf("waiting for %s of others", plural(int64(n), "trial"))
+	return fmt.Sprintf("waiting for %s of others", cli.Plural(int64(n), "trial"))
 }
 
 // event tells what a person should know.
@@ -173,29 +174,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// valuesText spells objective values for people.
-func valuesText(values []float64) string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = strconv.FormatFloat(v, 'g', 6, 64)
-	}
-	return strings.Join(texts, ", ")
-}
-
-// paramsText spells parameters for people: "lr=0.01 opt=adam".
-func paramsText(params []study.Param) string {
-	texts := make([]string, len(params))
-	for i, p := range params {
-		value := p.Text()
-		if p.Value.Kind() == study.ValueF64 {
-			value = strconv.FormatFloat(p.Value.F64(), 'g', 4, 64)
-		}
-		texts[i] = p.Name + "=" + value
-	}
-	return strings.Join(texts, " ")
-}
-
 // text is the waiting for others in the end report.
 func (f *foreign) text() string {
-	return fmt.Sprintf("%s of others, for %s", plural(int64(f.most), "trial"), cli.Duration(f.took))
+	return fmt.Sprintf("%s of others, for %s", cli.Plural(int64(f.most), "trial"), cli.Duration(f.took))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/space"
@@ -117,7 +118,7 @@ func (s *session) open(ctx context.Context, r *sessionRequest) (any, error) {
 		return nil, err
 	}
 	s.st, s.id = j, st.ID
-	return createdStudy{created, summarizeStudy(j.Snapshot(), st)}, nil
+	return createdStudy{created, studyview.SummaryOf(j.Snapshot(), st)}, nil
 }
 
 func (r *sessionRequest) config(path string) (study.Config, error) {
@@ -292,7 +293,7 @@ func (s *session) enqueue(ctx context.Context, r *sessionRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return enqueuedTrial{created, askedTrial{st.Config.Name, viewTrial(snap, st, t)}}, nil
+	return enqueuedTrial{created, askedTrial{st.Config.Name, studyview.TrialOf(snap, st, t)}}, nil
 }
 
 // look answers what only reads, after what others have written.
@@ -306,7 +307,7 @@ func (s *session) look(ctx context.Context, r *sessionRequest) (any, error) {
 	}
 	switch r.Do {
 	case "study":
-		return summarizeStudy(snap, st), nil
+		return studyview.SummaryOf(snap, st), nil
 	case "trial":
 		if r.Trial == nil {
 			return nil, cli.Usagef("request %q: it has no trial", r.Do)
@@ -315,19 +316,19 @@ func (s *session) look(ctx context.Context, r *sessionRequest) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return viewCurve(snap, st, t), nil
+		return studyview.CurveOf(snap, st, t), nil
 	}
-	list := []curvedTrial{}
+	list := []studyview.CurvedTrial{}
 	if r.Do == "best" {
 		best, err := snap.Best(s.id)
 		for _, t := range best {
-			list = append(list, viewCurve(snap, st, t))
+			list = append(list, studyview.CurveOf(snap, st, t))
 		}
 		return list, err
 	}
 	for t := range snap.Trials(s.id, study.TrialFilter{}) {
-		if len(r.States) == 0 || slices.Contains(r.States, stateName(t.State)) {
-			list = append(list, viewCurve(snap, st, t))
+		if len(r.States) == 0 || slices.Contains(r.States, studyview.StateName(t.State)) {
+			list = append(list, studyview.CurveOf(snap, st, t))
 		}
 	}
 	return list, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/sampler"
@@ -54,7 +55,7 @@ func (s *session) ask(ctx context.Context, r *sessionRequest) (any, error) {
 	if err := s.prepare(own, snap, st, t); err != nil {
 		return nil, err
 	}
-	v := viewTrial(snap, st, t)
+	v := studyview.TrialOf(snap, st, t)
 	v.Params = own.params
 	return askedTrial{st.Config.Name, v}, nil
 }
@@ -77,7 +78,7 @@ func (s *session) prepare(own *runningTrial, snap *study.Snapshot, st *study.Stu
 			}
 		}
 	}
-	for source := t; source != nil && own.texts == nil; source = parentOf(snap, source) {
+	for source := t; source != nil && own.texts == nil; source = studyview.ParentOf(snap, source) {
 		if a, ok := st.Attr(textsKey(source.ID)); ok {
 			if err := json.Unmarshal([]byte(a.Value), &own.texts); err != nil {
 				return fmt.Errorf("attribute %s: %w", textsKey(source.ID), err)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -58,9 +59,9 @@ type shownJournal struct {
 
 // shownStudy is a study and what goes on in it.
 type shownStudy struct {
-	studySummary
-	Live    []trialView   `json:"live"`    // running trials; waiting and paused ones too with --all
-	Pending []pendingView `json:"pending"` // what is to be done after the end of trials
+	studyview.Summary
+	Live    []studyview.Trial `json:"live"`    // running trials; waiting and paused ones too with --all
+	Pending []pendingView     `json:"pending"` // what is to be done after the end of trials
 }
 
 // pendingView is an outbox entry that is not done.
@@ -110,14 +111,14 @@ func (a *app) showStudies(r studyReader, path, name string, all, asJSON bool) er
 }
 
 func showStudy(snap *study.Snapshot, st *study.Study, all bool) shownStudy {
-	s := shownStudy{studySummary: summarizeStudy(snap, st), Live: []trialView{}, Pending: []pendingView{}}
+	s := shownStudy{Summary: studyview.SummaryOf(snap, st), Live: []studyview.Trial{}, Pending: []pendingView{}}
 	states := []study.State{study.Running}
 	if all {
 		states = append(states, study.Paused, study.Waiting)
 	}
 	for _, state := range states {
 		for t := range snap.LiveTrials(st.ID, state) {
-			s.Live = append(s.Live, viewTrial(snap, st, t))
+			s.Live = append(s.Live, studyview.TrialOf(snap, st, t))
 		}
 	}
 	for t, e := range snap.Pending() {
@@ -141,7 +142,7 @@ func viewPending(t *study.Trial, e *study.OutboxEntry) pendingView {
 func (a *app) printStudy(w io.Writer, st *study.Study, s shownStudy, all bool) error {
 	pairs := [][2]string{
 		{"study", fmt.Sprintf("%s (id %d)%s", s.Name, s.ID, deletedText(s.Deleted))},
-		{"objective", objectives(st)},
+		{"objective", studyview.Objectives(st)},
 	}
 	for _, p := range s.Space {
 		pairs = append(pairs, [2]string{"parameter", p.String()})
@@ -152,7 +153,7 @@ func (a *app) printStudy(w io.Writer, st *study.Study, s shownStudy, all bool) e
 		for i, v := range b.Values {
 			values[i] = float64(v)
 		}
-		pairs = append(pairs, [2]string{"best", fmt.Sprintf("trial %d: %s", b.Number, results(st, values))})
+		pairs = append(pairs, [2]string{"best", fmt.Sprintf("trial %d: %s", b.Number, studyview.Results(st, values))})
 	}
 	if all {
 		for _, key := range slices.Sorted(maps.Keys(s.Attrs)) {
@@ -183,7 +184,7 @@ func trialsText(s shownStudy) string {
 	return cli.Count(s.Trials) + ": " + s.States.String()
 }
 
-func (a *app) printLive(w io.Writer, live []trialView) error {
+func (a *app) printLive(w io.Writer, live []studyview.Trial) error {
 	if len(live) == 0 {
 		return nil
 	}
@@ -205,7 +206,7 @@ func (a *app) printLive(w io.Writer, live []trialView) error {
 	return t.Write(w)
 }
 
-func attemptOf(v trialView) string {
+func attemptOf(v studyview.Trial) string {
 	return attemptText(&study.Trial{Attempt: v.Attempt, MaxAttempts: v.MaxAttempts})
 }
 
@@ -225,8 +226,8 @@ func (a *app) printPending(w io.Writer, pending []pendingView) error {
 // shownTrial is the output of `foldlog study show NUMBER --json`.
 type shownTrial struct {
 	Study string `json:"study"`
-	curvedTrial
-	Lineage []curvedTrial `json:"lineage"` // the trials that it repeats, newest first
+	studyview.CurvedTrial
+	Lineage []studyview.CurvedTrial `json:"lineage"` // the trials that it repeats, newest first
 }
 
 func (a *app) showTrial(snap *study.Snapshot, st *study.Study, number uint64, asJSON bool) error {
@@ -238,10 +239,10 @@ func (a *app) showTrial(snap *study.Snapshot, st *study.Study, number uint64, as
 	if err != nil {
 		return err
 	}
-	shown := shownTrial{Study: st.Config.Name, curvedTrial: viewCurve(snap, st, t), Lineage: []curvedTrial{}}
+	shown := shownTrial{Study: st.Config.Name, CurvedTrial: studyview.CurveOf(snap, st, t), Lineage: []studyview.CurvedTrial{}}
 	for _, parent := range lineage[1:] {
 		if parent.Study == st.ID {
-			shown.Lineage = append(shown.Lineage, viewCurve(snap, st, parent))
+			shown.Lineage = append(shown.Lineage, studyview.CurveOf(snap, st, parent))
 		}
 	}
 	if asJSON {
@@ -264,7 +265,7 @@ func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTr
 		{"trial", strconv.FormatUint(t.Number, 10)},
 		{"id", strconv.FormatUint(uint64(t.ID), 10)},
 		{"state", s.State},
-		{"result", results(st, t.Values)},
+		{"result", studyview.Results(st, t.Values)},
 	}
 	if s.OnHold {
 		pairs[2][1] += ", on hold"
@@ -290,7 +291,7 @@ func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTr
 	if s.Run != nil {
 		pairs = append(pairs, [2]string{"run", *s.Run})
 	}
-	for key, attr := range userAttrs(t.Attrs()) {
+	for key, attr := range studyview.UserAttrs(t.Attrs()) {
 		pairs = append(pairs, [2]string{"attribute", key + " = " + string(attr.Value)})
 	}
 	for _, p := range s.Lineage {
@@ -302,14 +303,14 @@ func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTr
 	return a.printCurves(w, st, s)
 }
 
-func fixedFields(params paramValues) (pairs [][2]string) {
+func fixedFields(params studyview.Params) (pairs [][2]string) {
 	for _, p := range params {
 		pairs = append(pairs, [2]string{"fixed " + p.Name, p.Text()})
 	}
 	return pairs
 }
 
-func repeatText(p curvedTrial) string {
+func repeatText(p studyview.CurvedTrial) string {
 	s := fmt.Sprintf("trial %d, attempt %d, %s", p.Number, p.Attempt, p.State)
 	if p.Error != "" {
 		s += ": " + p.Error
@@ -320,12 +321,12 @@ func repeatText(p curvedTrial) string {
 // printCurves shows the reports of the trial and of those that it repeats.
 func (a *app) printCurves(w io.Writer, st *study.Study, s shownTrial) error {
 	columns := []cli.Column{{Title: "TRIAL", Align: cli.Right}, {Title: "STEP", Align: cli.Right}}
-	for _, name := range metricNames(st) {
+	for _, name := range studyview.MetricNames(st) {
 		columns = append(columns, cli.Column{Title: strings.ToUpper(name), Align: cli.Right})
 	}
 	t := cli.NewTable(columns...)
 	t.Bold = a.Color()
-	for _, trial := range append(slices.Clone(s.Lineage), s.curvedTrial) {
+	for _, trial := range append(slices.Clone(s.Lineage), s.CurvedTrial) {
 		for _, r := range trial.Curve {
 			row := []string{strconv.FormatUint(trial.Number, 10), strconv.FormatUint(r.Step, 10)}
 			for _, v := range r.Values {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
@@ -83,7 +84,7 @@ func (o *tellOptions) parse(c *cobra.Command, args []string, state string) (err 
 	case err != nil || !o.state.Terminal():
 		return cli.Usagef("--state %q: complete, pruned or failed", state)
 	case o.state != study.Complete && len(o.values) > 0:
-		return cli.WithHint(cli.Usagef("a trial that is %s has no values", stateName(o.state)), "foldlog study report records intermediate values")
+		return cli.WithHint(cli.Usagef("a trial that is %s has no values", studyview.StateName(o.state)), "foldlog study report records intermediate values")
 	case o.state != study.Failed && o.reason != "":
 		return cli.Usagef("--reason is for trials that failed")
 	case o.state != study.Failed && o.retries != nil:
@@ -118,7 +119,7 @@ func (a *app) tell(ctx context.Context, j study.Storage, st *study.Study, o *tel
 	if err != nil {
 		return ofTrial(st, t, o.keep(err))
 	}
-	a.Notef("trial %d is %s%s", t.Number, stateName(o.state), o.text(st))
+	a.Notef("trial %d is %s%s", t.Number, studyview.StateName(o.state), o.text(st))
 	if o.retries == nil {
 		return nil
 	}
@@ -132,7 +133,7 @@ func (o *tellOptions) keep(err error) error {
 		return err
 	}
 	texts := make([]string, len(o.values))
-	for i, v := range numbers(o.values) {
+	for i, v := range studyview.Numbers(o.values) {
 		texts[i] = v.String()
 	}
 	word := "were not"
@@ -145,7 +146,7 @@ func (o *tellOptions) keep(err error) error {
 func (o *tellOptions) text(st *study.Study) string {
 	switch {
 	case o.state == study.Complete:
-		return ": " + results(st, o.values)
+		return ": " + studyview.Results(st, o.values)
 	case o.reason != "":
 		return ": " + o.reason
 	}
@@ -183,7 +184,7 @@ func (a *app) deliverOutbox(ctx context.Context, j study.Storage) ([]*study.Tria
 			continue
 		}
 		created = append(created, t)
-		if source := parentOf(snap, t); source != nil {
+		if source := studyview.ParentOf(snap, t); source != nil {
 			a.Notef("trial %d tries trial %d again, attempt %s", t.Number, source.Number, attemptText(t))
 		}
 	}

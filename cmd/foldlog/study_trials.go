@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -108,7 +109,7 @@ func (o *trialsOptions) choose(snap *study.Snapshot, st *study.Study, emit func(
 func (a *app) listTrials(snap *study.Snapshot, st *study.Study, o *trialsOptions) error {
 	if o.asJSON {
 		return cli.Buffered(a.Out(), func(w io.Writer) error {
-			return o.choose(snap, st, func(t *study.Trial) error { return cli.WriteJSONLine(w, viewTrial(snap, st, t)) })
+			return o.choose(snap, st, func(t *study.Trial) error { return cli.WriteJSONLine(w, studyview.TrialOf(snap, st, t)) })
 		})
 	}
 	table := a.newTrialTable(st)
@@ -132,10 +133,10 @@ type trialTable struct {
 func (a *app) newTrialTable(st *study.Study) *trialTable {
 	t := &trialTable{objectives: len(st.Config.Directions)}
 	columns := []cli.Column{{Title: "TRIAL", Align: cli.Right}, {Title: "STATE"}}
-	for _, name := range metricNames(st) {
+	for _, name := range studyview.MetricNames(st) {
 		columns = append(columns, cli.Column{Title: strings.ToUpper(name), Align: cli.Right})
 	}
-	for _, p := range spaceOf(st) {
+	for _, p := range studyview.SpaceOf(st) {
 		t.params = append(t.params, p.Name)
 		columns = append(columns, cli.Column{Title: p.Name})
 	}
@@ -146,8 +147,8 @@ func (a *app) newTrialTable(st *study.Study) *trialTable {
 }
 
 func (t *trialTable) add(a *app, trial *study.Trial) {
-	row := []string{strconv.FormatUint(trial.Number, 10), stateName(trial.State)}
-	row = append(row, cells(trial, t.objectives, t.params)...)
+	row := []string{strconv.FormatUint(trial.Number, 10), studyview.StateName(trial.State)}
+	row = append(row, studyview.Cells(trial, t.objectives, t.params)...)
 	t.Row(append(row, span(trial, a.Time()), trialNote(trial))...)
 }
 

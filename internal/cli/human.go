@@ -86,3 +86,11 @@ func Age(now, t time.Time) string {
 func Timestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05.000Z")
 }
+
+// Plural counts things: "1 trial", "1,024 trials".
+func Plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}

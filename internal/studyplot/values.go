@@ -1,4 +1,4 @@
-package main
+package studyplot
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/chart"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/analysis"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // history draws the values by number, and the best so far as stairs.
-func (p *studyPlot) history() error {
+func (p *Plot) history() error {
 	objectives, err := p.chosen()
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func (p *studyPlot) history() error {
 		if len(points) == 0 {
 			return p.none("no completed trial has a value that is not NaN")
 		}
-		c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "trial"}, Y: chart.Axis{Fine: true, Log: p.flags.log, Label: metricNames(p.st)[objective]}})
+		c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "trial"}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: studyview.MetricNames(p.st)[objective]}})
 		drawn, note := p.sample(len(points), func(i int) bool { return points[i].Improved })
 		dots := chart.Series{Style: chart.Dots, Legend: "completed trials", Colour: colourTrials, Faint: true}
 		var trials []uint64
@@ -67,22 +68,22 @@ func stairs(points []analysis.HistoryPoint) (s chart.Series, trials []uint64) {
 		best = h
 	}
 	step(float64(points[len(points)-1].Trial.Number), best.Best, best.Trial)
-	s.Legend = fmt.Sprintf("best so far: %s by trial %d", significant(best.Best), best.Trial.Number)
+	s.Legend = fmt.Sprintf("best so far: %s by trial %d", studyview.Significant(best.Best), best.Trial.Number)
 	s.Colour = colourBest
 	return s, trials
 }
 
 // slices are those of the parameters that are wanted.
-func (p *studyPlot) slices(objective int) ([]analysis.ParamSlice, error) {
+func (p *Plot) slices(objective int) ([]analysis.ParamSlice, error) {
 	all := analysis.Slice(p.snap, p.st, objective)
-	if len(p.flags.params) == 0 {
+	if len(p.opts.Params) == 0 {
 		if len(all) == 0 {
 			return nil, p.none("no completed trial has parameters and a finite value")
 		}
 		return all, nil
 	}
 	var list []analysis.ParamSlice
-	for _, name := range p.flags.params {
+	for _, name := range p.opts.Params {
 		i := slices.IndexFunc(all, func(s analysis.ParamSlice) bool { return s.Param == name })
 		if i < 0 {
 			var names []string
@@ -100,7 +101,7 @@ func (p *studyPlot) slices(objective int) ([]analysis.ParamSlice, error) {
 const shades = 4
 
 // slice draws a chart per parameter and objective.
-func (p *studyPlot) slice() error {
+func (p *Plot) slice() error {
 	objectives, err := p.chosen()
 	if err != nil {
 		return err
@@ -114,20 +115,20 @@ func (p *studyPlot) slice() error {
 			p.oneSlice(s, objective)
 		}
 	}
-	p.columns = min(3, len(p.charts))
+	p.Columns = min(3, len(p.charts))
 	if len(p.charts) == 4 {
-		p.columns = 2
+		p.Columns = 2
 	}
 	return nil
 }
 
-func (p *studyPlot) oneSlice(s analysis.ParamSlice, objective int) {
+func (p *Plot) oneSlice(s analysis.ParamSlice, objective int) {
 	if len(s.Points) == 0 {
 		return
 	}
 	axis := chart.Axis{Fine: true, Log: s.Log, Categories: s.Categories, Label: s.Param}
 	axis.Whole = !s.Log && !slices.ContainsFunc(s.Points, func(q analysis.SlicePoint) bool { return q.X != math.Trunc(q.X) })
-	c := p.add(&chart.Chart{Title: metricNames(p.st)[objective] + " by " + s.Param, X: axis, Y: chart.Axis{Fine: true, Log: p.flags.log, Label: metricNames(p.st)[objective]}})
+	c := p.add(&chart.Chart{Title: studyview.MetricNames(p.st)[objective] + " by " + s.Param, X: axis, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: studyview.MetricNames(p.st)[objective]}})
 	dir := p.st.Config.Directions[objective]
 	best := slices.MinFunc(s.Points, func(a, b analysis.SlicePoint) int { return study.CompareValues(dir, a.Value, b.Value) })
 	drawn, note := p.sample(len(s.Points), func(i int) bool { return s.Points[i].Trial == best.Trial })
@@ -141,14 +142,14 @@ func (p *studyPlot) oneSlice(s analysis.ParamSlice, objective int) {
 		c.add(dots, trials)
 	}
 	if s.Missing > 0 {
-		c.note(plural(int64(s.Missing), "trial") + " without it")
+		c.note(cli.Plural(int64(s.Missing), "trial") + " without it")
 	}
 	c.note(note)
 }
 
 // importance draws a bar per parameter.
-func (p *studyPlot) importance() error {
-	v, err := p.flags.compute(p.snap, p.st)
+func (p *Plot) importance() error {
+	v, err := p.opts.Compute(p.snap, p.st)
 	if err != nil {
 		return err
 	}
@@ -161,20 +162,20 @@ func (p *studyPlot) importance() error {
 	for i, param := range v.Params[:min(len(v.Params), most)] {
 		c.Y.Categories = append(c.Y.Categories, param.Param)
 		bars.X, bars.End, bars.Y = append(bars.X, 0), append(bars.End, param.Share), append(bars.Y, float64(i))
-		bars.Texts = append(bars.Texts, percent(param.Share))
+		bars.Texts = append(bars.Texts, studyview.Percent(param.Share))
 	}
 	c.X.Fix = &[2]float64{0, max(v.Params[0].Share, 0.01) * 1.15}
 	c.add(bars, nil)
 	if left := len(v.Params) - most; left > 0 {
-		c.note(plural(int64(left), "parameter") + " that matter less not drawn")
+		c.note(cli.Plural(int64(left), "parameter") + " that matter less not drawn")
 	}
-	c.note(v.notes()...)
+	c.note(v.Notes()...)
 	p.rows = len(c.Y.Categories)
 	return nil
 }
 
 // pareto draws each pair of objectives, and the front of all of them.
-func (p *studyPlot) pareto() error {
+func (p *Plot) pareto() error {
 	n := len(p.st.Config.Directions)
 	if n < 2 {
 		return cli.WithHint(cli.Usagef("plot pareto needs a study of several objectives; %q has one", p.st.Config.Name), "foldlog study plot history draws it")
@@ -191,27 +192,27 @@ func (p *studyPlot) pareto() error {
 	for _, i := range front {
 		on[i] = true
 	}
-	first, err := pickObjective(p.st, p.flags.objective)
+	first, err := studyview.PickObjective(p.st, p.opts.Objective)
 	if err != nil {
 		return err
 	}
 	for a := range n {
 		for b := a + 1; b < n; b++ {
-			if p.flags.objective == "" || a == first || b == first {
+			if p.opts.Objective == "" || a == first || b == first {
 				p.pair(a, b, trials, on)
 			}
 		}
 	}
-	p.columns = min(2, len(p.charts))
+	p.Columns = min(2, len(p.charts))
 	c := p.charts[0]
 	corner := analysis.Reference(points)
 	volume, err := analysis.Hypervolume(points, corner)
 	if err != nil {
 		return err
 	}
-	c.note("hypervolume " + significant(volume.Value) + " up to " + results(p.st, rounded(turned(p.st.Config.Directions, corner))))
+	c.note("hypervolume " + studyview.Significant(volume.Value) + " up to " + studyview.Results(p.st, rounded(studyview.Turned(p.st.Config.Directions, corner))))
 	if left > 0 {
-		c.note(plural(int64(left), "trial") + " without finite values left out")
+		c.note(cli.Plural(int64(left), "trial") + " without finite values left out")
 	}
 	return nil
 }
@@ -219,14 +220,14 @@ func (p *studyPlot) pareto() error {
 // rounded are values to six digits, for people.
 func rounded(values []float64) []float64 {
 	for i, v := range values {
-		fmt.Sscan(significant(v), &values[i])
+		fmt.Sscan(studyview.Significant(v), &values[i])
 	}
 	return values
 }
 
-func (p *studyPlot) pair(a, b int, trials []*study.Trial, on []bool) {
-	names := metricNames(p.st)
-	c := p.add(&chart.Chart{Title: p.title(b) + " over " + p.title(a), X: chart.Axis{Fine: true, Label: names[a]}, Y: chart.Axis{Fine: true, Log: p.flags.log, Label: names[b]}})
+func (p *Plot) pair(a, b int, trials []*study.Trial, on []bool) {
+	names := studyview.MetricNames(p.st)
+	c := p.add(&chart.Chart{Title: p.title(b) + " over " + p.title(a), X: chart.Axis{Fine: true, Label: names[a]}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: names[b]}})
 	drawn, note := p.sample(len(trials), func(i int) bool { return on[i] })
 	for _, front := range []bool{false, true} {
 		dots := chart.Series{Style: chart.Dots, Legend: "dominated", Colour: colourTrials, Faint: true}
@@ -240,7 +241,7 @@ func (p *studyPlot) pair(a, b int, trials []*study.Trial, on []bool) {
 			}
 		}
 		if front {
-			dots.Legend = "front: " + plural(int64(len(numbers)), "trial")
+			dots.Legend = "front: " + cli.Plural(int64(len(numbers)), "trial")
 		}
 		c.add(dots, numbers)
 	}

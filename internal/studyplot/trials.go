@@ -1,4 +1,4 @@
-package main
+package studyplot
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/foldlog/foldlog/internal/chart"
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/analysis"
 )
@@ -16,7 +18,7 @@ import (
 const parallelParams = 12
 
 // parallel draws a line per trial through its parameters and its value.
-func (p *studyPlot) parallel() error {
+func (p *Plot) parallel() error {
 	objectives, err := p.chosen()
 	if err != nil {
 		return err
@@ -27,13 +29,13 @@ func (p *studyPlot) parallel() error {
 			return err
 		}
 		left := 0
-		if len(p.flags.params) == 0 && len(list) > parallelParams {
+		if len(p.opts.Params) == 0 && len(list) > parallelParams {
 			left = len(list) - parallelParams
 			list = list[:parallelParams]
 		}
 		p.oneParallel(list, objective)
 		if left > 0 {
-			p.charts[len(p.charts)-1].note(plural(int64(left), "parameter") + " not drawn; --param names them")
+			p.charts[len(p.charts)-1].note(cli.Plural(int64(left), "parameter") + " not drawn; --param names them")
 		}
 	}
 	return nil
@@ -45,12 +47,12 @@ type axisOf struct {
 	column chart.Column
 }
 
-func (p *studyPlot) oneParallel(list []analysis.ParamSlice, objective int) {
+func (p *Plot) oneParallel(list []analysis.ParamSlice, objective int) {
 	c := p.add(&chart.Chart{Title: p.title(objective), Y: chart.Axis{Label: "part of the range"}})
 	trials, rank := byRank(list, p.st.Config.Directions[objective], objective)
-	value := analysis.ParamSlice{Param: metricNames(p.st)[objective], Log: p.flags.log}
+	value := analysis.ParamSlice{Param: studyview.MetricNames(p.st)[objective], Log: p.opts.Log}
 	for _, t := range trials {
-		if v := t.Values[objective]; !p.flags.log || v > 0 {
+		if v := t.Values[objective]; !p.opts.Log || v > 0 {
 			value.Points = append(value.Points, analysis.SlicePoint{Trial: t, X: v})
 		}
 	}
@@ -135,8 +137,8 @@ var curveClasses = []curveClass{
 const curvePoints = 500
 
 // intermediate draws a curve per trial, the best one over the others.
-func (p *studyPlot) intermediate() error {
-	objective, err := pickObjective(p.st, p.flags.objective)
+func (p *Plot) intermediate() error {
+	objective, err := studyview.PickObjective(p.st, p.opts.Objective)
 	if err != nil {
 		return err
 	}
@@ -146,7 +148,7 @@ func (p *studyPlot) intermediate() error {
 	if len(curves) == 0 {
 		return p.none("no trial has reported anything")
 	}
-	c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "step"}, Y: chart.Axis{Fine: true, Log: p.flags.log, Label: metricNames(p.st)[objective]}})
+	c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "step"}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: studyview.MetricNames(p.st)[objective]}})
 	drawn, note := p.sample(len(curves), func(i int) bool { return isBest(curves[i].Trial) })
 	for _, class := range curveClasses {
 		c.curves(class, curves, drawn, isBest)
@@ -174,7 +176,7 @@ func (c *studyChart) curves(class curveClass, curves []analysis.Curve, drawn []i
 		}
 	}
 	if n > 0 {
-		c.Series[first].Legend = fmt.Sprintf("%s: %s", class.name, plural(int64(n), "trial"))
+		c.Series[first].Legend = fmt.Sprintf("%s: %s", class.name, cli.Plural(int64(n), "trial"))
 	}
 }
 
@@ -207,7 +209,7 @@ var spanClasses = []struct {
 const timelineLanes = 64
 
 // timeline draws when trials ran, those at the same time beneath one another.
-func (p *studyPlot) timeline() error {
+func (p *Plot) timeline() error {
 	spans := analysis.Timeline(p.snap, p.st)
 	if len(spans) == 0 {
 		return p.none("no trial has been started")
@@ -220,7 +222,7 @@ func (p *studyPlot) timeline() error {
 		}
 		lanes = max(lanes, min(s.Lane+1, timelineLanes))
 	}
-	c := p.add(&chart.Chart{Title: p.st.Config.Name + ": " + plural(int64(len(spans)), "trial") + " at " + plural(int64(lanes), "place"),
+	c := p.add(&chart.Chart{Title: p.st.Config.Name + ": " + cli.Plural(int64(len(spans)), "trial") + " at " + cli.Plural(int64(lanes), "place"),
 		X: chart.Axis{Time: true, Label: "since the first start"}})
 	for i := range lanes {
 		c.Y.Categories = append(c.Y.Categories, strconv.Itoa(i+1))
@@ -228,7 +230,7 @@ func (p *studyPlot) timeline() error {
 	near := uint64(0)
 	if len(spans) > p.kind.most {
 		near = max((last-spans[0].From)/uint64(p.kind.most), 1)
-		c.note("trials of one state less than " + millisText(near) + " apart are drawn as one; --most N draws more")
+		c.note("trials of one state less than " + studyview.MillisText(near) + " apart are drawn as one; --most N draws more")
 	}
 	for _, class := range spanClasses {
 		s, trials := timelineBars(spans, class.states, near)
@@ -236,7 +238,7 @@ func (p *studyPlot) timeline() error {
 		c.add(s, trials)
 	}
 	if hidden > 0 {
-		c.note(plural(int64(hidden), "trial") + " at further places not drawn")
+		c.note(cli.Plural(int64(hidden), "trial") + " at further places not drawn")
 	}
 	p.rows = lanes
 	return nil
