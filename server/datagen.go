@@ -64,9 +64,15 @@ const (
 	datagenCold  = 5 * time.Second
 	// indexIdle is how long an index stays in memory that nobody asks for.
 	indexIdle = 5 * time.Minute
+	// datagenRetry is for how long what the disk fails is tried again: clients are told
+	// soon, and try again themselves.
+	datagenRetry = time.Second
 	// indexWait is how long a request waits for an index that is being made.
 	indexWait = 5 * time.Second
 )
+
+// datagenOptions are how the server opens logs.
+var datagenOptions = datagen.Options{RetryFor: datagenRetry}
 
 func newDatagens(s *Server) *datagens {
 	return &datagens{server: s, logs: map[string]*datagenLog{}, byID: map[string]*datagenLog{}}
@@ -161,19 +167,18 @@ func (d *datagens) run(ctx context.Context) {
 	}
 }
 
-// close stores the indexes and ends the writers.
-func (d *datagens) close() error {
+// close ends the writers and stores the indexes. What a writer has acknowledged is
+// durable, and an index can be made again: a disk that is full is no error here.
+func (d *datagens) close() {
 	d.work.Wait()
-	var errs []error
 	for _, l := range d.all() {
-		errs = append(errs, l.endWriter())
+		l.endWriter()
 		l.mu.Lock()
 		if l.index != nil {
-			errs = append(errs, l.save())
+			l.store()
 		}
 		l.mu.Unlock()
 	}
-	return errors.Join(errs...)
 }
 
 // due tells whether it is time to look at a log.
@@ -234,7 +239,7 @@ func (l *datagenLog) open(ctx context.Context) (*datagen.Log, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.log == nil {
-		log, err := datagen.Open(ctx, l.owner.server.objects(l.base), l.pipeline, l.experiment, datagen.Options{})
+		log, err := datagen.Open(ctx, l.owner.server.objects(l.base), l.pipeline, l.experiment, datagenOptions)
 		if err != nil {
 			return nil, err
 		}
@@ -347,6 +352,15 @@ func (l *datagenLog) save() error {
 	return nil
 }
 
+// store saves the index if it can. The caller holds the lock.
+func (l *datagenLog) store() bool {
+	err := l.save()
+	if err != nil {
+		l.owner.server.log.Warn("index not stored", "log", l.path, "err", err)
+	}
+	return err == nil
+}
+
 // rest stores an index that has come to rest, and lets go of one that nobody uses.
 func (l *datagenLog) rest() {
 	l.mu.Lock()
@@ -354,8 +368,7 @@ func (l *datagenLog) rest() {
 	if l.index == nil || l.loading != nil || time.Since(l.moved) < 10*time.Second {
 		return
 	}
-	if err := l.save(); err != nil {
-		l.owner.server.log.Warn("index not stored", "log", l.path, "err", err)
+	if !l.store() {
 		return
 	}
 	if time.Since(l.used) > indexIdle && l.index.Len() > 1000 {

@@ -80,27 +80,24 @@ func (l *datagenLog) dropWriter() {
 	l.owner.work.Go(func() { l.closeWriter(w) })
 }
 
-func (l *datagenLog) closeWriter(w *datagenWriter) error {
+func (l *datagenLog) closeWriter(w *datagenWriter) {
 	ctx, cancel := context.WithTimeout(context.Background(), datagenCloseTime)
 	defer cancel()
-	err := w.Close(ctx)
-	if err != nil {
+	if err := w.Close(ctx); err != nil {
 		l.owner.server.log.Warn("writer not closed", "log", l.path, "err", err)
 	}
-	return err
 }
 
 // endWriter closes the writer for good: what it acknowledged is merged and its items
 // are free.
-func (l *datagenLog) endWriter() error {
+func (l *datagenLog) endWriter() {
 	l.writing.Lock()
 	w := l.writer
 	l.writer = nil
 	l.writing.Unlock()
-	if w == nil {
-		return nil
+	if w != nil {
+		l.closeWriter(w)
 	}
-	return l.closeWriter(w)
 }
 
 // endIdleWriter lets go of claims whose clients are silent, and of a writer that has
@@ -154,7 +151,7 @@ func (s *Server) createExperiment(ctx context.Context, in *createExperimentInput
 	if err := need(ctx, ScopeWrite, "datagen/"+b.Pipeline+"/"+b.Experiment); err != nil {
 		return nil, err
 	}
-	_, err := datagen.Create(ctx, s.files, b.Pipeline, b.Experiment, datagen.Options{})
+	_, err := datagen.Create(ctx, s.files, b.Pipeline, b.Experiment, datagenOptions)
 	created := err == nil
 	if err != nil && !errors.Is(err, datagen.ErrLogExists) {
 		return nil, s.answer(err)

@@ -4,5 +4,6 @@ package server
 
 import "syscall"
 
-// errQuota means that a user or group has no space left.
-const errQuota = syscall.EDQUOT
+// diskFull are the errors of a disk, or a user's or group's share of it, that takes no
+// more.
+var diskFull = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}

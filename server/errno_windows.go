@@ -2,5 +2,6 @@ package server
 
 import "syscall"
 
-// errQuota means that a user or group has no space left (ERROR_DISK_QUOTA_EXCEEDED).
-const errQuota = syscall.Errno(1295)
+// diskFull are the errors of a disk, or a user's or group's share of it, that takes no
+// more: ERROR_DISK_FULL, ERROR_HANDLE_DISK_FULL and ERROR_DISK_QUOTA_EXCEEDED.
+var diskFull = []error{syscall.Errno(112), syscall.Errno(39), syscall.Errno(1295)}

@@ -122,8 +122,6 @@ var statuses = []struct {
 	{study.ErrReserved, http.StatusUnprocessableEntity},
 	{study.ErrInvalid, http.StatusUnprocessableEntity},
 	{study.ErrClosed, http.StatusServiceUnavailable},
-	{syscall.ENOSPC, http.StatusInsufficientStorage},
-	{errQuota, http.StatusInsufficientStorage},
 	{syscall.EROFS, http.StatusForbidden},
 	{fs.ErrPermission, http.StatusForbidden},
 	{fs.ErrNotExist, http.StatusNotFound},
@@ -139,6 +137,11 @@ func (s *Server) answer(err error) error {
 	for _, known := range statuses {
 		if errors.Is(err, known.err) {
 			return problem(known.status, s.withoutRoot(err.Error()))
+		}
+	}
+	for _, full := range diskFull {
+		if errors.Is(err, full) {
+			return problem(http.StatusInsufficientStorage, s.withoutRoot(err.Error()))
 		}
 	}
 	if errors.Is(err, context.Canceled) {
