@@ -178,6 +178,27 @@ func (st *studies) countStudies() int {
 	return len(st.byStudy)
 }
 
+func (st *studies) find(id string) (studyRef, bool) {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	ref, ok := st.byStudy[id]
+	return ref, ok
+}
+
+// readRest reads the journals that have been found and not been read yet, as after a
+// start.
+func (st *studies) readRest(ctx context.Context) {
+	for _, log := range st.all() {
+		log.mu.Lock()
+		if log.readAt.IsZero() && log.err == nil && !log.gone && ctx.Err() == nil {
+			if err := log.load(ctx); err != nil {
+				st.server.log.Warn("journal not read", "journal", log.path, "err", err)
+			}
+		}
+		log.mu.Unlock()
+	}
+}
+
 // rest lets go of what nobody uses.
 func (st *studies) rest() {
 	for _, log := range st.all() {

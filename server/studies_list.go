@@ -105,9 +105,12 @@ func metricNames(st *study.Study) []string {
 
 // study finds a study or answers 404.
 func (s *Server) study(ctx context.Context, id string) (*journalLog, *study.Snapshot, *study.Study, error) {
-	s.studies.mu.RLock()
-	ref, ok := s.studies.byStudy[id]
-	s.studies.mu.RUnlock()
+	ref, ok := s.studies.find(id)
+	if !ok {
+		// It may be in a journal that this process has not read yet.
+		s.studies.readRest(ctx)
+		ref, ok = s.studies.find(id)
+	}
 	if !ok {
 		return nil, nil, nil, problem(http.StatusNotFound, fmt.Sprintf("there is no study %.100q", id))
 	}
