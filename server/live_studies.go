@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -76,14 +77,20 @@ func (s *Server) sendTrials(e *eventStream, log *journalLog, seen, snap *study.S
 	}
 	live := LiveTrials{Seq: Count(snap.Seq()), Study: log.itemOf(snap, now), Items: []TrialItem{}}
 	for t := range snap.Trials(id, study.TrialFilter{}) {
-		// A trial that has not changed is the same one in both snapshots.
-		if old, err := seen.Trial(t.ID); err == nil && old == t {
+		// A trial that has not changed is the same one in both snapshots, unless one is
+		// a writer's and the other a reader's: then it looks the same.
+		old, err := seen.Trial(t.ID)
+		if err == nil && old == t {
+			continue
+		}
+		item := trialItem(snap, now, t)
+		if err == nil && reflect.DeepEqual(item, trialItem(seen, now, old)) {
 			continue
 		}
 		if live.More = len(live.Items) == mostLiveTrials; live.More {
 			break
 		}
-		live.Items = append(live.Items, trialItem(snap, now, t))
+		live.Items = append(live.Items, item)
 	}
 	data, err := json.Marshal(live)
 	if err != nil {

@@ -93,6 +93,16 @@ type RunDetail struct {
 	Processes   []RunProcess `json:"processes" doc:"one for each open, in order: what series and annotations call a segment"`
 	StreamFiles []RunStream  `json:"stream_files"`
 	Curves      []RunStat    `json:"curves" doc:"every metric name"`
+	LeftOut     RunLeftOut   `json:"left_out"`
+}
+
+// RunLeftOut counts what is in the files of a run and beyond what the server keeps of
+// one; docs/http-api.md has the limits.
+type RunLeftOut struct {
+	Points      Count `json:"points" doc:"of metric names that are too many"`
+	Metadata    Count `json:"metadata" doc:"points that are shown without their metadata, since their name has too many different"`
+	Annotations Count `json:"annotations"`
+	Processes   Count `json:"processes" doc:"that count as one with those before"`
 }
 
 // RunStream is one file of a run.
@@ -147,7 +157,8 @@ func (s *Server) getRun(_ context.Context, in *runInput) (*struct{ Body RunDetai
 	}
 	labels := s.labels.of(run.Slug)
 	d := RunDetail{RunItem: s.itemOf(run), Note: labels.Note, NoteMS: labels.NoteMS, NoteBy: labels.NoteBy,
-		Processes: []RunProcess{}, StreamFiles: []RunStream{}, Curves: make([]RunStat, len(run.Curves))}
+		Processes: []RunProcess{}, StreamFiles: []RunStream{}, Curves: make([]RunStat, len(run.Curves)),
+		LeftOut: RunLeftOut{Count(run.LeftOut.Points), Count(run.LeftOut.Metadata), Count(run.LeftOut.Marks), Count(run.LeftOut.Segments)}}
 	for i := range run.Curves {
 		d.Curves[i] = s.statOf(&run.Curves[i])
 	}

@@ -82,8 +82,10 @@ const seriesPath = "/api/v1/series"
 // for.
 const (
 	mostCurves    = 10_000
-	mostPoints    = 5_000_000
+	mostPoints    = 1_000_000
 	defaultPoints = 1000
+	// pointBytes is about what a point of an answer takes while it is made.
+	pointBytes = 100
 )
 
 func (s *Server) series(ctx context.Context, in *struct{ Body SeriesQuery }) (*struct{ Body SeriesAnswer }, error) {
@@ -95,6 +97,11 @@ func (s *Server) series(ctx context.Context, in *struct{ Body SeriesQuery }) (*s
 	if curves > mostCurves || curves*q.Points > mostPoints {
 		return nil, problem(http.StatusUnprocessableEntity, fmt.Sprintf("%d curves of %d points are too many in one call", curves, q.Points))
 	}
+	held := int64(curves*q.Points) * pointBytes
+	if !s.bodies.take(held) {
+		return nil, problem(http.StatusServiceUnavailable, "too many requests at once")
+	}
+	defer s.bodies.give(held)
 	answer := SeriesAnswer{Runs: []RunSeries{}, Missing: []string{}}
 	var runs []*projection.Run
 	for _, slug := range q.Runs {

@@ -91,7 +91,11 @@ func (c *catalog) scan(n *names, records map[string]found) (end int64, err error
 		d := decoder{b: b[1:]}
 		switch b[0] {
 		case recordName:
-			numbers = append(numbers, n.id(d.text()))
+			id, ok := n.id(d.text())
+			if !ok {
+				return end, errCodec
+			}
+			numbers = append(numbers, id)
 			c.named = len(numbers)
 		case recordDrop:
 			delete(records, d.text())
@@ -240,6 +244,10 @@ func (e *encoder) digest(d *Digest) {
 		d.LastStep, d.Events, d.Metrics, d.Bad, d.Bytes, d.size, d.mtime} {
 		e.int(v)
 	}
+	left := d.LeftOut
+	for _, v := range left.fields() {
+		e.int(*v)
+	}
 	e.uint(uint64(len(d.Curves)))
 	for i := range d.Curves {
 		c := &d.Curves[i]
@@ -265,6 +273,9 @@ func (d *decoder) digest(numbers []uint32) *Digest {
 	var segments, marks, checkpoints int64
 	for _, v := range [...]*int64{&segments, &marks, &checkpoints, &g.FirstTSMS, &g.LastTSMS, &g.OpenedTSMS,
 		&g.LastStep, &g.Events, &g.Metrics, &g.Bad, &g.Bytes, &g.size, &g.mtime} {
+		*v = d.int()
+	}
+	for _, v := range g.LeftOut.fields() {
 		*v = d.int()
 	}
 	g.Segments, g.Marks, g.Checkpoints = int(segments), int(marks), int(checkpoints)

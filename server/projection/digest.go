@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/metrics"
 )
 
@@ -16,8 +15,8 @@ type Digest struct {
 	Path string
 	// ID is the stream's id ([metrics.StreamID]), Slug that of its newest open.
 	ID, Slug string
-	// Description and Metadata are those of its newest open; the metadata is
-	// without the sources, which can be long.
+	// Description and Metadata are those of its newest open, up to [MostDescription]
+	// and [MostMetadata]; the metadata is without the sources, which can be long.
 	Description string
 	Metadata    metrics.Metadata
 	Status      metrics.Status
@@ -34,6 +33,8 @@ type Digest struct {
 	// Events, Metrics and Bad count events, those that are metrics, and lines
 	// that are no events. Bytes is the size of all whole lines.
 	Events, Metrics, Bad, Bytes int64
+	// LeftOut counts what is in the stream and not here.
+	LeftOut LeftOut
 	// Curves has what is known of each metric name, in order of arrival.
 	Curves []CurveStat
 
@@ -166,7 +167,7 @@ func mergeRun(streams []*Digest) *Run {
 	}
 	r := &Run{Digest: *newest, Streams: streams}
 	r.Segments, r.Marks, r.Checkpoints, r.Events, r.Metrics, r.Bad, r.Bytes = 0, 0, 0, 0, 0, 0, 0
-	r.Curves = nil
+	r.Curves, r.LeftOut = nil, LeftOut{}
 	at := map[uint32]int{}
 	for _, d := range streams {
 		r.add(d, at)
@@ -183,6 +184,7 @@ func (r *Run) add(d *Digest, at map[uint32]int) {
 	r.Metrics += d.Metrics
 	r.Bad += d.Bad
 	r.Bytes += d.Bytes
+	r.LeftOut.add(d.LeftOut)
 	for i := range d.Curves {
 		c := &d.Curves[i]
 		if j, ok := at[c.Name]; ok {
@@ -192,22 +194,4 @@ func (r *Run) add(d *Digest, at map[uint32]int) {
 		at[c.Name] = len(r.Curves)
 		r.Curves = append(r.Curves, *c)
 	}
-}
-
-// withoutSources leaves the long list out.
-func withoutSources(m metrics.Metadata) metrics.Metadata {
-	if _, ok := m.Get("sources"); !ok {
-		return m
-	}
-	b := []byte{'{'}
-	for key, value := range m.All() {
-		if key == "sources" {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(serde.AppendString(b, key), ':'), value...)
-	}
-	return metrics.Metadata(append(b, '}'))
 }

@@ -7,8 +7,8 @@
 // again from the files. Nothing in it is synced: checksums find what a power loss
 // has left, and a stream whose projection is damaged is read anew.
 //
-//	DIR/projection-v2/catalog         a record for each stream, the last one counts
-//	DIR/projection-v2/points/HH/ID    the points of one stream in blocks
+//	DIR/projection-v3/catalog         a record for each stream, the last one counts
+//	DIR/projection-v3/points/HH/ID    the points of one stream in blocks
 //
 // A block holds the points of a stretch of the stream, for each metric name the
 // columns step, time, value and series, and for each [chunkPoints] points of a name
@@ -30,4 +30,4 @@ package projection
 
 // Version is that of everything on disk. Raise it when older bytes would be
 // misread; directories of other versions are removed.
-const Version = 2
+const Version = 3

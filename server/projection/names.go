@@ -1,34 +1,39 @@
 package projection
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
-// names gives every metric name of a store a number. It only grows: a root has
-// far fewer names than points.
+// names gives every metric name of a store a number. It only grows, up to
+// [MostRootNames]: a root has far fewer names than points.
 type names struct {
 	mu   sync.RWMutex
 	list []string
 	ids  map[string]uint32
 }
 
-func (n *names) id(name string) uint32 {
-	n.mu.RLock()
-	id, ok := n.ids[name]
-	n.mu.RUnlock()
-	if ok {
-		return id
+// id is false if the name would be one too many.
+func (n *names) id(name string) (uint32, bool) {
+	if id, ok := n.find(name); ok {
+		return id, true
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if id, ok := n.ids[name]; ok {
-		return id
+		return id, true
+	}
+	if len(n.list) >= MostRootNames {
+		return 0, false
 	}
 	if n.ids == nil {
 		n.ids = map[string]uint32{}
 	}
-	id = uint32(len(n.list))
+	name = strings.Clone(name)
+	id := uint32(len(n.list))
 	n.list = append(n.list, name)
 	n.ids[name] = id
-	return id
+	return id, true
 }
 
 // find is id for a name that need not exist.

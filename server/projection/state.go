@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/foldlog/foldlog/metrics"
 )
@@ -17,12 +18,16 @@ type state struct {
 	pos     int64 // bytes of whole lines read
 	scanned int64 // how far a line that is too long has been looked at, or 0
 	bad     int64
-	head    mark // the first bytes, and those before pos, to know the file again
+	left    LeftOut
+	text    int64 // bytes of what is kept of metadata and annotations
+	head    mark  // the first bytes, and those before pos, to know the file again
 	tail    mark
 	curves  []*curve
 	byName  map[string]int
 	byRaw   map[rawKey]ref
-	end     ending
+	// rawBytes are those of the keys of byRaw.
+	rawBytes int
+	end      ending
 
 	// Of the blocks on disk: up to where they reach in the source, how long
 	// their file is, and how many segments had begun there.
@@ -62,13 +67,18 @@ type rawKey struct {
 	meta metrics.Metadata
 }
 
+// ref is a curve and one of its series; curve -1 is one that is left out.
 type ref struct {
 	curve  int32
 	series int32
+	bare   bool // without the metadata that it has
 }
 
-// mostRaw bounds what remembers spellings of metadata.
-const mostRaw = 1 << 14
+// mostRaw and mostRawBytes bound what remembers spellings of metadata.
+const (
+	mostRaw      = 1 << 14
+	mostRawBytes = 4 << 20
+)
 
 func newState() *state {
 	return &state{byName: map[string]int{}, byRaw: map[rawKey]ref{}, end: ending{ok: true}, loaded: true}
@@ -81,30 +91,52 @@ func (s *state) refOf(e *metrics.Event, n *names) ref {
 	if ok {
 		return r
 	}
-	at, ok := s.byName[e.Name]
-	if !ok {
-		at = len(s.curves)
-		id := n.id(e.Name)
-		s.curves = append(s.curves, &curve{name: n.name(id), stat: CurveStat{Name: id}, byMeta: map[metrics.Metadata]int32{}})
-		s.byName[s.curves[at].name] = at
+	at := s.curveOf(e.Name, n)
+	r = ref{curve: int32(at)}
+	if at >= 0 {
+		r.series, r.bare = s.seriesOf(s.curves[at], e.Metadata)
 	}
-	r = ref{int32(at), s.curves[at].seriesOf(e.Metadata)}
-	if len(s.byRaw) >= mostRaw {
+	if s.rawBytes += len(e.Name) + len(e.Metadata); len(s.byRaw) >= mostRaw || s.rawBytes > mostRawBytes {
 		clear(s.byRaw)
+		s.rawBytes = 0
 	}
 	s.byRaw[key] = r
 	return r
 }
 
-func (c *curve) seriesOf(m metrics.Metadata) int32 {
-	m = m.Canonical()
-	i, ok := c.byMeta[m]
-	if !ok {
-		i = int32(len(c.series))
-		c.series = append(c.series, m)
-		c.byMeta[m] = i
+// curveOf is the curve of a name, -1 if it would be one too many.
+func (s *state) curveOf(name string, n *names) int {
+	if at, ok := s.byName[name]; ok {
+		return at
 	}
-	return i
+	if len(s.curves) >= MostNames {
+		return -1
+	}
+	id, ok := n.id(name)
+	if !ok {
+		return -1
+	}
+	at := len(s.curves)
+	s.curves = append(s.curves, &curve{name: n.name(id), stat: CurveStat{Name: id}, byMeta: map[metrics.Metadata]int32{}})
+	s.byName[s.curves[at].name] = at
+	return at
+}
+
+// seriesOf is the series of metadata; bare tells that it is that of no metadata, since
+// the curve has too many.
+func (s *state) seriesOf(c *curve, m metrics.Metadata) (at int32, bare bool) {
+	m = m.Canonical()
+	if i, ok := c.byMeta[m]; ok {
+		return i, false
+	}
+	if none := metrics.Metadata("").Canonical(); m != none && (len(c.series) >= MostSeries || !s.takeText(len(m))) {
+		at, _ = s.seriesOf(c, none)
+		return at, true
+	}
+	at, m = int32(len(c.series)), metrics.Metadata(strings.Clone(string(m)))
+	c.series = append(c.series, m)
+	c.byMeta[m] = at
+	return at, false
 }
 
 // line takes the next line, without its newline. It is outside of what the
@@ -120,11 +152,18 @@ func (s *state) line(dec *metrics.Decoder, text []byte, n *names) {
 			return
 		}
 	}
-	s.outline.Apply(&e)
+	s.outlined(&e, len(text))
 	if e.Kind != metrics.KindMetric {
 		return
 	}
 	r := s.refOf(&e, n)
+	if r.curve < 0 {
+		s.left.Points++
+		return
+	}
+	if r.bare {
+		s.left.Metadata++
+	}
 	v := e.Value.Float64()
 	s.curves[r.curve].stat.add(e.Step, v)
 	if s.end.ok {
@@ -162,13 +201,16 @@ func (s *state) replayLine(dec *metrics.Decoder, text []byte, n *names) {
 	if decodeLine(dec, text, &e) != nil && !glued(dec, text, &e) {
 		return
 	}
-	if e.Kind == metrics.KindOpen || s.end.segments == 0 {
+	if e.Kind == metrics.KindOpen && s.end.segments < MostSegments || s.end.segments == 0 {
 		s.end.segments++
 	}
 	if e.Kind != metrics.KindMetric {
 		return
 	}
 	r := s.refOf(&e, n)
+	if r.curve < 0 {
+		return
+	}
 	s.end.add(r, &Point{e.Step, e.TSMS, e.Value.Float64(), int32(s.end.segments - 1), r.series})
 }
 
@@ -176,8 +218,8 @@ func (s *state) replayLine(dec *metrics.Decoder, text []byte, n *names) {
 func (s *state) digest(path string, size, mtime int64) *Digest {
 	o := &s.outline
 	d := &Digest{
-		Path: path, ID: s.id, Slug: o.Slug, Description: o.Description, Metadata: withoutSources(o.Metadata),
-		Status: o.Status, Interrupted: o.Interrupted(), Stage: o.Stage(), Segments: len(o.Segments), Marks: len(o.Marks),
+		Path: path, ID: s.id, Slug: o.Slug, Description: metrics.CutText(o.Description, MostDescription), Metadata: listed(o.Metadata),
+		Status: o.Status, Interrupted: metrics.CutText(o.Interrupted(), 300), Stage: metrics.CutText(o.Stage(), 300), LeftOut: s.left, Segments: len(o.Segments), Marks: len(o.Marks),
 		FirstTSMS: o.FirstTSMS, LastTSMS: o.LastTSMS, Events: o.Events, Metrics: o.Metrics, Bad: s.bad, Bytes: s.pos,
 		size: size, mtime: mtime,
 	}
@@ -217,11 +259,12 @@ type stored struct {
 	BlocksTo       int64                `json:"blocks_to"`
 	BlocksBytes    int64                `json:"blocks_bytes"`
 	BlocksSegments int                  `json:"blocks_segments"`
+	Text           int64                `json:"text"`
 }
 
 func (s *state) store() ([]byte, error) {
 	st := stored{Outline: s.outline, Head: s.head, Tail: s.tail, BlocksTo: s.blocksTo,
-		BlocksBytes: s.blocksBytes, BlocksSegments: s.blocksSegments, Series: make([][]metrics.Metadata, len(s.curves))}
+		BlocksBytes: s.blocksBytes, BlocksSegments: s.blocksSegments, Text: s.text, Series: make([][]metrics.Metadata, len(s.curves))}
 	for i, c := range s.curves {
 		st.Series[i] = c.series
 	}
@@ -244,6 +287,7 @@ func restore(b []byte, d *Digest, n *names) (*state, error) {
 	s := newState()
 	s.outline, s.id, s.pos, s.bad, s.head, s.tail = st.Outline, d.ID, d.Bytes, d.Bad, st.Head, st.Tail
 	s.blocksTo, s.blocksBytes, s.blocksSegments = st.BlocksTo, st.BlocksBytes, st.BlocksSegments
+	s.left, s.text = d.LeftOut, st.Text
 	s.loaded = st.BlocksBytes == 0
 	s.end = ending{ok: st.BlocksTo == d.Bytes, to: st.BlocksTo, segments: st.BlocksSegments}
 	for i, list := range st.Series {

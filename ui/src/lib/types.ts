@@ -20,6 +20,7 @@ export interface RunProcess {
 export interface RunDetail extends RunItem {
   note: string; note_ms: number; note_by: string; open: Obj; processes: RunProcess[]
   stream_files: { id: string; path: string; bytes: string; bad_lines: string }[]; curves: RunStat[]
+  left_out: { points: string; metadata: string; annotations: string; processes: string }
 }
 export interface Annotation {
   ts_ms: number; step: Num; segment: number; class: string; text: string; metadata: Obj; from: string; to: string
