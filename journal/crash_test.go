@@ -19,6 +19,19 @@ type trap struct {
 	mem   *fsx.Mem
 	armed atomic.Bool
 	calls atomic.Int64
+	// together is in which order writers write what they write at once.
+	together func(a, b func())
+}
+
+// orders are the orders in which an extent and the head that names it can be
+// written: both at once is anything between the two.
+var orders = []struct {
+	name string
+	run  func(a, b func())
+}{
+	{"extent first", func(a, b func()) { a(); b() }},
+	{"head first", func(a, b func()) { b(); a() }},
+	{"at once", atOnce},
 }
 
 func newTrap(mem *fsx.Mem, fate func(n int64, c fsx.Call) fsx.Fate) *trap {
@@ -206,24 +219,26 @@ func writeLegacy(t testing.TB, fsys fsx.FS, path string, format int, torn string
 // changes the file system.
 func TestCrashAtEveryCall(t *testing.T) {
 	for _, sc := range scenarios {
-		t.Run(sc.name, func(t *testing.T) {
-			t.Parallel()
-			points := 0
-			for n := int64(1); crashOnce(t, sc, n) && !t.Failed(); n++ {
-				points++
-			}
-			if points < 5 {
-				t.Errorf("only %d crash points", points)
-			}
-			t.Logf("%d crash points", points)
-		})
+		for _, order := range orders {
+			t.Run(sc.name+"/"+order.name, func(t *testing.T) {
+				t.Parallel()
+				points := 0
+				for n := int64(1); crashOnce(t, sc, order.run, n) && !t.Failed(); n++ {
+					points++
+				}
+				if points < 5 {
+					t.Errorf("only %d crash points", points)
+				}
+				t.Logf("%d crash points", points)
+			})
+		}
 	}
 }
 
 const lossSeeds = 8
 
 // crashOnce crashes at the n-th call and reports whether there was one.
-func crashOnce(t *testing.T, sc scenario, n int64) bool {
+func crashOnce(t *testing.T, sc scenario, together func(a, b func()), n int64) bool {
 	where := "nowhere"
 	tr := newTrap(newMem(t), func(k int64, c fsx.Call) fsx.Fate {
 		if k == n {
@@ -231,6 +246,7 @@ func crashOnce(t *testing.T, sc scenario, n int64) bool {
 		}
 		return fsx.Fate{Crash: k == n}
 	})
+	tr.together = together
 	var o outcome
 	sc.run(t, tr, &o)
 	crashed := tr.crashed()

@@ -71,7 +71,9 @@ func TestFailureOfEveryCall(t *testing.T) {
 		for _, tb := range troubles {
 			t.Run(sc.name+"/"+tb.name, func(t *testing.T) {
 				t.Parallel()
-				for n := int64(1); failOnce(t, sc, tb, n) && !t.Failed(); n++ {
+				for _, order := range orders {
+					for n := int64(1); failOnce(t, sc, tb, order.run, n) && !t.Failed(); n++ {
+					}
 				}
 			})
 		}
@@ -79,7 +81,7 @@ func TestFailureOfEveryCall(t *testing.T) {
 }
 
 // failOnce fails the n-th call and reports whether there was one.
-func failOnce(t *testing.T, sc scenario, tb trouble, n int64) bool {
+func failOnce(t *testing.T, sc scenario, tb trouble, together func(a, b func()), n int64) bool {
 	t.Helper()
 	var failing string
 	w := &watch{failed: map[string]string{}}
@@ -97,6 +99,7 @@ func failOnce(t *testing.T, sc scenario, tb trouble, n int64) bool {
 		}
 		return fsx.Fate{Err: tb.err, Done: tb.done, Short: tb.short}
 	})
+	tr.together = together
 	var o outcome
 	sc.run(t, tr, &o)
 	mu.Lock()

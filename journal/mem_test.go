@@ -29,10 +29,14 @@ func newMem(t testing.TB) *fsx.Mem {
 
 // memOptions suit tests in memory: whoever died is overtaken soon.
 func memOptions(fsys fsx.FS) *WriterOptions {
-	return &WriterOptions{
+	o := &WriterOptions{
 		FS: fsys, Worker: 7, Program: "test", Term: MinTerm,
 		Clock: func() time.Time { return time.UnixMilli(1000) },
 	}
+	if tr, ok := fsys.(*trap); ok {
+		o.together = tr.together
+	}
+	return o
 }
 
 // idOp is an operation that can be told apart.

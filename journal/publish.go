@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/fsx"
@@ -16,28 +17,63 @@ import (
 // view has moved there; if not, catching up tells what the history holds.
 // errFenced says that it certainly does not hold the group and never will.
 func (w *Writer) publish(g *group) (published bool, err error) {
-	head, sum, err := w.writeExtent(g)
+	x, err := w.place(g)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("append extent: %w", err)
 	}
-	snap, err := w.unmoved(g.base)
-	if err != nil {
-		return false, err
-	}
-	ticket, err := w.writeTicket(snap, head)
+	ticket, err := w.writeBoth(g, x)
 	if err != nil {
 		return false, err
 	}
 	w.data.named = true // whatever the rename answers
-	w.show(&head)
+	w.show(&x.head)
 	if err := w.l.fs.Rename(ticket, w.l.head); err != nil {
-		return false, w.resolve(g, head, fmt.Errorf("publish head: %w", err))
+		return false, w.resolve(g, x.head, fmt.Errorf("publish head: %w", err))
 	}
-	w.advance(head, sum)
+	w.advance(x.head, x.sum)
 	if err := w.l.syncParent(); err != nil {
-		return true, &UncertainError{First: g.base.Ops + 1, Last: head.Ops, Visible: true, Err: err}
+		return true, &UncertainError{First: g.base.Ops + 1, Last: x.head.Ops, Visible: true, Err: err}
 	}
 	return true, nil
+}
+
+// writeBoth makes the extent and the head that is to name it durable, both at
+// once: neither means anything before the head is renamed into place.
+func (w *Writer) writeBoth(g *group, x *extent) (ticket string, err error) {
+	var extentErr, ticketErr error
+	made := w.reader.snap
+	w.opts.together(
+		func() { extentErr = w.writeExtent(x) },
+		func() { ticket, ticketErr = w.writeTicket(made, x.head) },
+	)
+	if extentErr != nil {
+		err = fmt.Errorf("append extent: %w", extentErr)
+	} else {
+		err = ticketErr
+	}
+	now := made
+	if err == nil {
+		now, err = w.unmoved(g.base)
+	}
+	if err == nil && now.mode == made.mode {
+		return ticket, nil
+	}
+	if ticketErr == nil {
+		w.l.fs.Remove(ticket)
+	}
+	if err != nil {
+		return "", err
+	}
+	w.reader.snap = now
+	return w.writeTicket(now, x.head)
+}
+
+// atOnce runs two functions at the same time and returns when both have.
+func atOnce(a, b func()) {
+	var other sync.WaitGroup
+	other.Go(a)
+	b()
+	other.Wait()
 }
 
 // unmoved reads the head that a group is about to follow. One that is gone or of
@@ -82,38 +118,50 @@ func (d *dataFile) close() {
 	}
 }
 
-// writeExtent appends the group to our data file and makes it durable. It
-// returns the head that would publish it.
-func (w *Writer) writeExtent(g *group) (Head, uint64, error) {
-	fail := func(err error) (Head, uint64, error) { return Head{}, 0, fmt.Errorf("append extent: %w", err) }
+// extent is a group as it will lie in our data file.
+type extent struct {
+	bytes []byte
+	sum   uint64
+	head  Head // that would publish it
+}
+
+// place finds the place of a group at the end of our data file.
+func (w *Writer) place(g *group) (*extent, error) {
 	sum := checksum(g.payload)
 	line := appendExtentHeader(nil, extentHeader{
 		previous: g.base.Tip, first: g.base.Ops + 1, last: g.next - 1,
 		start: g.base.Bytes, payloadLen: int64(len(g.payload)), checksum: sum,
 	})
 	if len(line) > maxMetaLine {
-		return fail(&TooLargeError{"extent metadata", int64(len(line)), maxMetaLine})
+		return nil, &TooLargeError{"extent metadata", int64(len(line)), maxMetaLine}
 	}
 	d, err := w.openData()
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	extent := append(line, g.payload...)
-	if err := fsx.WriteFull(d, extent, d.end); err != nil {
-		return fail(err)
+	x := &extent{bytes: append(line, g.payload...), sum: sum}
+	tip := &Pointer{File: d.name, Offset: d.end, Len: int64(len(x.bytes))}
+	x.head = Head{Tip: tip, Ops: g.next - 1, Bytes: g.base.Bytes + uint64(len(g.payload))}
+	return x, nil
+}
+
+// writeExtent appends an extent to our data file and makes it durable.
+func (w *Writer) writeExtent(x *extent) error {
+	d := w.data
+	if err := fsx.WriteFull(d, x.bytes, d.end); err != nil {
+		return err
 	}
 	if err := d.Sync(); err != nil {
-		return fail(err)
+		return err
 	}
 	if d.created {
 		if err := w.l.syncDirs(); err != nil {
-			return fail(err)
+			return err
 		}
 		d.created = false
 	}
-	tip := &Pointer{File: d.name, Offset: d.end, Len: int64(len(extent))}
-	d.end += tip.Len
-	return Head{Tip: tip, Ops: g.next - 1, Bytes: g.base.Bytes + uint64(len(g.payload))}, sum, nil
+	d.end += int64(len(x.bytes))
+	return nil
 }
 
 // openData returns the current data file, making one if there is none.

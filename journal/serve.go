@@ -109,13 +109,18 @@ func (w *Writer) leaseNeeded() bool {
 	return slices.ContainsFunc(w.queue, func(r *request) bool { return r.fn != nil })
 }
 
-// maxPatience is how long a writer at most waits for callers to come back.
-const maxPatience = 2 * time.Millisecond
+const (
+	// maxPatience is how long a writer at most waits for callers to come back.
+	maxPatience = 2 * time.Millisecond
+	// maxHaste is how many groups at most begin without a wait.
+	maxHaste = 64
+)
 
 // gather lets the callers of the last group, who have just been told of it, come
 // back with their next operations before a new group begins. Without it callers
 // fall into two halves, one of which always waits for the other to be published.
-// The wait is a part of what publishing takes, and shorter after one in vain.
+// But callers who take longer to come back than that costs are not waited for: a
+// wait in vain makes the writer do without for a while, for longer each time.
 func (w *Writer) gather() {
 	for range 64 {
 		if n, _ := w.pending(); n >= w.due {
@@ -123,19 +128,23 @@ func (w *Writer) gather() {
 		}
 		runtime.Gosched()
 	}
+	if w.haste > 0 {
+		w.haste--
+		return
+	}
 	if w.lease.wanted() {
 		return
 	}
-	w.patience = min(w.patience+w.took/8, w.took, maxPatience)
-	for until := time.Now().Add(w.patience); ; {
+	for until := time.Now().Add(min(w.took/2, maxPatience)); ; {
 		n, closing := w.pending()
 		left := time.Until(until)
 		switch {
 		case n >= w.due:
-			w.patience *= 2
+			w.inVain = 0
 			return
 		case left <= 0 || closing:
-			w.patience /= 2
+			w.inVain = min(max(1, 2*w.inVain), maxHaste)
+			w.haste = w.inVain
 			return
 		}
 		w.awake(left)

@@ -39,7 +39,8 @@ type Writer struct {
 	nTickets uint64
 	due      int           // callers who wait, or may be back at once
 	took     time.Duration // to publish the last group
-	patience time.Duration // to wait for those that are due
+	haste    int           // groups that are not to wait for those that are due
+	inVain   int           // what haste was after the last wait, 0 if it was not in vain
 	ended    error
 }
 

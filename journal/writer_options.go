@@ -44,6 +44,10 @@ type WriterOptions struct {
 	// OnMigrate hears that a journal of an older format is about to be
 	// migrated, and where its old file stays.
 	OnMigrate func(from uint64, kept string)
+
+	// together runs two functions that do not depend on each other; nil does so
+	// at the same time.
+	together func(a, b func())
 }
 
 func (o *WriterOptions) withDefaults() (WriterOptions, error) {
@@ -74,6 +78,9 @@ func (o *WriterOptions) withDefaults() (WriterOptions, error) {
 		c.DataFile = func(worker, n uint64) string {
 			return fmt.Sprintf("%s%016x-%08x-%016x", dataPrefix, worker, n, random64())
 		}
+	}
+	if c.together == nil {
+		c.together = atOnce
 	}
 	return c, c.check()
 }
