@@ -23,9 +23,11 @@ BENCHCOUNT ?= 1
 PYTHON     ?= /usr/bin/python3
 SEEDS      ?= 20
 SCALE      ?= 1
+MINUTES    ?= 60
+RATE       ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help build ui browser bench-ui pictures demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak release container guide-charts clean
+.PHONY: help build ui browser bench-ui soak-ui pictures demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak release container guide-charts clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +49,9 @@ browser: build ## Test the dashboard in Debian's headless Chromium, on logs that
 
 bench-ui: build ## Measure how soon every view of a large root is there: SCALE=part of it
 	SCALE='$(SCALE)' node ui/tests/large.mjs
+
+soak-ui: build ## Watch the memory of open pages while MINUTES=60 of RATE=1000 events a second are written
+	MINUTES='$(MINUTES)' RATE='$(RATE)' node ui/tests/hour.mjs
 
 pictures: build ## Make the pictures of the guide from the demonstration's logs
 	node ui/tests/pictures.mjs docs/guide/pictures

@@ -22,6 +22,8 @@ type columnsInput struct {
 	ID    string   `path:"id" maxLength:"64"`
 	State []string `query:"state,explode" doc:"only these states"`
 	Where []string `query:"where,explode" maxItems:"20" doc:"as of list-trials"`
+	// Accept names packedType for the columns as arrays of numbers.
+	Accept string `header:"Accept" maxLength:"1000" doc:"application/vnd.foldlog.columns for arrays of numbers: a PackedHead as the first line, and the bytes of the columns"`
 }
 
 // TrialColumns is trials by column, each as long as numbers: what history, slices,
@@ -71,8 +73,25 @@ func (s *Server) studyColumns(ctx context.Context, in *columnsInput) (*huma.Stre
 	if err != nil {
 		return nil, err
 	}
+	kind, spell := "application/json", spellColumns
+	if acceptsPacked(in.Accept) {
+		kind, spell = packedType, packColumns
+	}
+	b, err := spell(snap.Seq(), st, list)
+	if err != nil {
+		return nil, s.answer(err)
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		hc.SetHeader("Content-Type", kind)
+		hc.SetHeader("Vary", "Accept")
+		hc.BodyWriter().Write(b)
+	}}, nil
+}
+
+// spellColumns spells trials as a TrialColumns.
+func spellColumns(seq uint64, st *study.Study, list []sortedTrial) ([]byte, error) {
 	n := len(list)
-	c := TrialColumns{Seq: Count(snap.Seq()), Numbers: make(Integers, n), Values: make([]Numbers, len(st.Config.Directions)),
+	c := TrialColumns{Seq: Count(seq), Numbers: make(Integers, n), Values: make([]Numbers, len(st.Config.Directions)),
 		Started: make(Integers, n), Ended: make(Integers, n), Workers: make([]Count, n), Params: paramColumns(list)}
 	for i := range c.Values {
 		c.Values[i] = make(Numbers, n)
@@ -93,14 +112,7 @@ func (s *Server) studyColumns(ctx context.Context, in *columnsInput) (*huma.Stre
 		}
 	}
 	c.States = string(states)
-	b, err := c.append(nil)
-	if err != nil {
-		return nil, s.answer(err)
-	}
-	return &huma.StreamResponse{Body: func(hc huma.Context) {
-		hc.SetHeader("Content-Type", "application/json")
-		hc.BodyWriter().Write(b)
-	}}, nil
+	return c.append(nil)
 }
 
 func stateLetter(s study.State) byte { return "wrscpf"[s] }

@@ -187,6 +187,7 @@ func (s *Server) registerStudies(api huma.API) {
 	columns := get("/{id}/columns", "study-columns", "All trials of a study by column")
 	columns.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[TrialColumns](), true, "")},
+		packedType:         {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "a PackedHead as the first line, and the bytes of the columns: docs/http-api.md has the layout"}},
 	}}}
 	huma.Register(api, columns, s.studyColumns)
 	huma.Register(api, get("/{id}/curves", "study-curves", "Intermediate values of several trials"), s.studyCurves)

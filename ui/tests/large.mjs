@@ -1,11 +1,12 @@
 // How soon every view of a large root is there. SCALE=0.1 makes a tenth of it; ROOT
 // keeps the root from one time to the next. Numbers are printed, not judged.
-import { spawn } from 'node:child_process'
-import { createWriteStream, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { chance, Stream } from './fixtures.mjs'
-import { binary, foldlog, launch, serve, sleep, tempRoot } from './lib.mjs'
+import { foldlog, launch, serve, sleep, tempRoot } from './lib.mjs'
 
 const scale = Number(process.env.SCALE || 1)
 const n = full => Math.max(2, Math.round(full * scale))
@@ -53,22 +54,13 @@ async function make(root) {
   await part(`a run of ${n(1e6)} points`, () => longRun(root, 'million', n(1e6)))
   await part(`100 runs of ${n(1e5)} points`, async () => { for (let i = 0; i < 100; i++) await longRun(root, `long-${String(i).padStart(2, '0')}`, n(1e5)) })
   await part(`a study of ${n(50000)} trials`, () => bigStudy(root))
-  await part(`a datagen log of ${n(3000)} items`, () => items(root))
+  await part(`a datagen log of ${n(1e6)} items`, () => items(root))
 }
 
-/** Items as raw events, through the real command. */
-async function items(root) {
-  foldlog(root, ['datagen', 'init', 'big/one', '--root', root])
-  const p = spawn(binary, ['datagen', 'append', 'big/one', '-q', '--root', root], { stdio: ['pipe', 'ignore', 'inherit'] })
-  const ended = once(p, 'exit')
-  p.stdin.on('error', () => {})
-  for (let i = 0; i < n(3000) && p.exitCode === null; i++) {
-    const item = `item-${String(i).padStart(7, '0')}`
-    const e = { item_id: item, item_seq: 0, checkpoint_id: crypto.randomUUID(), event_type: 'ITEM_CREATED', attempt: 0 }
-    if (!p.stdin.write(JSON.stringify(e) + '\n')) await Promise.race([once(p.stdin, 'drain'), ended])
-  }
-  p.stdin.end()
-  await ended
+/** Items as a pipeline leaves them after weeks, by a command that writes their rows at once. */
+function items(root) {
+  const made = spawnSync('go', ['run', './internal/benchitems', '-root', root, '-items', String(n(1e6))], { cwd: join(import.meta.dirname, '../..'), stdio: 'inherit' })
+  if (made.status !== 0) throw new Error('benchitems failed')
 }
 
 /** Milliseconds from the navigation until a view has what was asked for. */
@@ -95,7 +87,8 @@ const browser = await launch()
 const study = (await (await fetch(server.base + '/api/v1/studies')).json()).items.find(s => s.name === 'big')?.id
 const made = (await (await fetch(server.base + '/api/v1/datagen')).json()).items[0]?.id
 const compare = '/compare?' + Array.from({ length: 100 }, (_, i) => `run=long-${String(i).padStart(2, '0')}`).join('&')
-const coloured = `[...document.querySelectorAll('main canvas')].some(c => { if (!c.width) return false; const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 60 && Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 30) return true; return false })`
+// A few strips from top to bottom: whatever is drawn crosses one of them.
+const coloured = `[...document.querySelectorAll('main canvas')].some(c => { for (let k = 1; c.width && k < 12; k++) { const d = c.getContext('2d').getImageData(Math.floor(c.width * k / 12), 0, 1, c.height).data; for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 60 && Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 30) return true } return false })`
 const row = `!!document.querySelector('.tr:not(.th) a')`
 const views = [
   ['overview', '/', `[...document.querySelectorAll('.stat b')].every(b => b.innerText !== '–') && !document.querySelector('.skeleton')`],
@@ -103,20 +96,33 @@ const views = [
   ['1,000,000 points', '/runs/million', coloured], ['1,000,000 points, zoomed', '/runs/million?from=1000&to=9000', coloured],
   ['100 x 100,000 points', compare, coloured],
   ...(study ? [['50,000 trials', '/studies/' + study, coloured], ['50,000 trials, parameters', `/studies/${study}?tab=params`, coloured], ['50,000 trials, timeline', `/studies/${study}?tab=timeline`, coloured], ['50,000 trials, table', `/studies/${study}?tab=trials`, row]] : []),
-  ...(made ? [['3,000 items', '/datagen/' + made, `[...document.querySelectorAll('.stat b')].some(b => /\\d/.test(b.innerText))`], ['3,000 items, table', `/datagen/${made}?tab=items`, row]] : []),
+  ...(made ? [['1,000,000 items', '/datagen/' + made, `[...document.querySelectorAll('.stat b')].some(b => /\\d/.test(b.innerText))`], ['1,000,000 items, table', `/datagen/${made}?tab=items`, row]] : []),
 ]
 const context = await browser.newContext({ viewport: { width: 1360, height: 860 } })
-for (const [name, path, ready] of views) {
-  const times = []
-  for (let i = 0; i < 3; i++) {
+const only = new RegExp(process.env.ONLY ?? '')
+const times = Number(process.env.TIMES || 5)
+
+/** Milliseconds of the processor that the server has used. */
+const used = () => { const f = readFileSync(`/proc/${server.pid()}/stat`, 'utf8').split(') ')[1].split(' '); return (Number(f[11]) + Number(f[12])) * 10 }
+const median = list => list.sort((a, b) => a - b)[list.length >> 1]
+
+console.log(`${'view'.padEnd(30)}  there after   best | CPU of the page  of the server   (medians of ${times}, milliseconds; load ${loadavg()[0].toFixed(1)})`)
+for (const [name, path, ready] of views.filter(v => only.test(v[0]))) {
+  const walls = [], page_ = [], server_ = []
+  for (let i = 0; i < times; i++) {
     const page = await context.newPage()
+    const cdp = await context.newCDPSession(page)
+    await cdp.send('Performance.enable')
+    const before = used()
     await page.goto(server.base + path, { waitUntil: 'commit' })
-    times.push(await seen(page, ready))
-    if (i === 2 && process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, name.replace(/\W+/g, '-') + '.png') })
+    walls.push(await seen(page, ready))
+    const { metrics } = await cdp.send('Performance.getMetrics')
+    page_.push(1000 * metrics.find(m => m.name === 'TaskDuration').value)
+    server_.push(used() - before)
+    if (i === times - 1 && process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, name.replace(/\W+/g, '-') + '.png') })
     await page.close()
   }
-  console.log(`${name.padEnd(28)} ${times.map(t => String(Math.round(t)).padStart(6)).join('')} ms`)
+  console.log(name.padEnd(30) + [median(walls), Math.min(...walls)].map(t => String(Math.round(t)).padStart(10)).join('') + ' |' + [median(page_), median(server_)].map(t => String(Math.round(t)).padStart(15)).join(''))
 }
-await sleep(100)
 await browser.close()
 await server.stop()

@@ -1,9 +1,9 @@
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { scaleColor, scaleColors } from '../lib/color'
-import { plural, value } from '../lib/format'
+import { count, plural } from '../lib/format'
 import type { ParamAxis } from '../lib/study'
 import { useTheme } from '../lib/theme'
-import { colorsOfPage, type Tip } from './plot'
+import { colorsOfPage, font, type Tip } from './plot'
 import { type Axis, placeOf, ticks } from './scale'
 
 interface Props {
@@ -14,30 +14,38 @@ interface Props {
   tip: (i: number) => { title: string; rows: Tip['rows'] }
 }
 
-const height = 340, top = 40, bottom = height - 14, mostLines = 3000, most = 14
+interface Column { name: string; at: Float64Array; axis: Axis; place: (v: number) => number }
+
+const height = 340, top = 40, bottom = height - 14, mostLines = 1500, mostBest = 500, most = 14
+
+/** The trials that are drawn, from the worst to the best: all, or the best and an even sample of the rest. */
+function sampleOf(rank: Float64Array): { shown: Int32Array; complete: number } {
+  const byRank = new Int32Array(rank.length)
+  let complete = 0
+  for (let i = 0; i < rank.length; i++) if (!Number.isNaN(rank[i])) byRank[complete++] = i
+  const all = byRank.subarray(0, complete).sort((a, b) => rank[a] - rank[b])
+  if (complete <= mostLines) return { shown: all, complete }
+  const few = mostLines - mostBest, rest = complete - mostBest
+  return { shown: Int32Array.from({ length: mostLines }, (_, k) => k < few ? all[Math.floor(k * rest / few)] : all[complete - mostLines + k]), complete }
+}
 
 /** A line for each complete trial across all parameters to its result. */
 export function Parallel(p: Props) {
-  const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null)
+  const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), over = useRef<HTMLCanvasElement>(null)
   const [width, setWidth] = useState(0)
   const [brush, setBrush] = useState<Map<number, [number, number]>>(new Map())
-  const [hover, setHover] = useState<{ i: number; x: number; y: number } | null>(null)
+  const [hover, setHover] = useState<{ k: number; x: number; y: number } | null>(null)
   const drag = useRef<{ axis: number; from: number } | null>(null)
   const theme = useTheme()
-  const columns = useMemo(() => [...p.axes.slice(0, most), { ...p.objective, log: false, names: null }].map(a => {
+  const columns = useMemo(() => [...p.axes.slice(0, most), { ...p.objective, log: false, names: null }].map((a): Column => {
     const axis: Axis = a.names ? { min: a.min, max: a.max, kind: 'category', names: a.names } : { min: a.min, max: a.max, log: a.log }
     return { name: a.name, at: a.at, axis, place: placeOf(axis) }
   }), [p.axes, p.objective])
-  const shown = useMemo(() => {
-    const all: number[] = []
-    for (let i = 0; i < p.rank.length; i++) if (!Number.isNaN(p.rank[i])) all.push(i)
-    all.sort((a, b) => p.rank[a] - p.rank[b])
-    if (all.length <= mostLines) return all
-    const best = all.slice(-mostLines / 3), rest = all.slice(0, -mostLines / 3), step = rest.length / (mostLines * 2 / 3)
-    return [...Array.from({ length: mostLines * 2 / 3 }, (_, k) => rest[Math.floor(k * step)]), ...best]
-  }, [p.rank])
-  const complete = useMemo(() => p.rank.reduce((n, r) => n + (Number.isNaN(r) ? 0 : 1), 0), [p.rank])
-  const inside = useMemo(() => new Set(shown.filter(i => [...brush].every(([k, [lo, hi]]) => { const v = columns[k].place(columns[k].at[i]); return v >= lo && v <= hi }))), [shown, brush, columns])
+  const { shown, complete } = useMemo(() => sampleOf(p.rank), [p.rank])
+  // The place of every line on every axis, from 0 to 1; NaN where it has no value.
+  const places = useMemo(() => columns.map(c => Float32Array.from(shown, i => Number.isFinite(c.at[i]) ? Math.min(1.04, Math.max(-0.03, c.place(c.at[i]))) : NaN)), [columns, shown])
+  const inside = useMemo(() => Uint8Array.from(shown, (_, k) => Number([...brush].every(([a, [lo, hi]]) => places[a]?.[k] >= lo && places[a][k] <= hi))), [shown, brush, places])
+  const chosen = useMemo(() => inside.reduce((n, v) => n + v, 0), [inside])
   useLayoutEffect(() => {
     const el = box.current!
     const o = new ResizeObserver(() => setWidth(el.clientWidth))
@@ -46,80 +54,56 @@ export function Parallel(p: Props) {
     return () => o.disconnect()
   }, [])
   const least = Math.max(width, columns.length * 92)
-  const xAt = (k: number) => 56 + k * (least - 112) / Math.max(1, columns.length - 1)
-  const yAt = (k: number, i: number) => { const v = columns[k].at[i]; return Number.isFinite(v) ? bottom - columns[k].place(v) * (bottom - top) : NaN }
-  useLayoutEffect(() => {
-    if (!width) return
-    const c = canvas.current!, dpr = Math.min(3, devicePixelRatio || 1)
+  const xAt = (a: number) => 56 + a * (least - 112) / Math.max(1, columns.length - 1)
+  const yAt = (a: number, k: number) => bottom - places[a][k] * (bottom - top)
+  const begin = (c: HTMLCanvasElement) => {
+    const dpr = Math.min(3, devicePixelRatio || 1)
     c.width = least * dpr
     c.height = height * dpr
     const ctx = c.getContext('2d')!
     ctx.scale(dpr, dpr)
-    const col = colorsOfPage(c)
-    const line = (i: number) => {
-      ctx.beginPath()
-      let down = false
-      for (let k = 0; k < columns.length; k++) {
-        const y = yAt(k, i)
-        if (Number.isNaN(y)) { down = false; continue }
-        down ? ctx.lineTo(xAt(k), y) : ctx.moveTo(xAt(k), y)
-        down = true
-      }
-      ctx.stroke()
+    return ctx
+  }
+  const trace = (ctx: CanvasRenderingContext2D, k: number) => {
+    let down = false
+    for (let a = 0; a < columns.length; a++) {
+      const y = yAt(a, k)
+      if (Number.isNaN(y)) { down = false; continue }
+      down ? ctx.lineTo(xAt(a), y) : ctx.moveTo(xAt(a), y)
+      down = true
     }
-    ctx.lineWidth = 1
-    const dense = shown.length > 300
-    const shade = scaleColors()
-    for (const i of shown) if (!inside.has(i)) { ctx.globalAlpha = 0.05; ctx.strokeStyle = col.muted; line(i) }
-    for (const i of shown) if (inside.has(i)) {
-      const r = p.rank[i]
-      ctx.globalAlpha = (dense ? 0.08 : 0.3) + (dense ? 0.6 : 0.6) * r ** (dense ? 6 : 2)
-      ctx.lineWidth = r > 0.97 ? 1.8 : 1
-      ctx.strokeStyle = shade(r)
-      line(i)
+  }
+  useLayoutEffect(() => {
+    if (!width) return
+    const ctx = begin(canvas.current!), col = colorsOfPage(canvas.current!)
+    drawLines(ctx, shown, inside, p.rank, col.muted, k => trace(ctx, k))
+    columns.forEach((c, a) => drawAxis(ctx, c, xAt(a), a === columns.length - 1, col))
+  }, [width, columns, shown, inside, theme])
+  useLayoutEffect(() => {
+    if (!width) return
+    const ctx = begin(over.current!), col = colorsOfPage(over.current!)
+    ctx.fillStyle = ctx.strokeStyle = col.accent
+    for (const [a, [lo, hi]] of brush) {
+      ctx.globalAlpha = 0.22
+      ctx.fillRect(xAt(a) - 7, bottom - hi * (bottom - top), 14, (hi - lo) * (bottom - top))
+      ctx.globalAlpha = 1
     }
-    if (hover) { ctx.globalAlpha = 1; ctx.lineWidth = 2.6; ctx.strokeStyle = col.accent; line(hover.i) }
-    ctx.globalAlpha = 1
-    ctx.font = '11px system-ui, "Noto Sans", "DejaVu Sans", sans-serif'
-    columns.forEach((a, k) => {
-      const x = Math.round(xAt(k)) + 0.5
-      ctx.strokeStyle = col.line; ctx.lineWidth = 1
-      ctx.beginPath(); ctx.moveTo(x, top - 4); ctx.lineTo(x, bottom + 4); ctx.stroke()
-      ctx.textAlign = 'center'
-      ctx.fillStyle = col.text
-      ctx.font = '600 11.5px system-ui, "Noto Sans", "DejaVu Sans", sans-serif'
-      ctx.fillText(a.name.length > 16 ? a.name.slice(0, 15) + '…' : a.name, x, 20)
-      ctx.font = '11px system-ui, "Noto Sans", "DejaVu Sans", sans-serif'
-      ctx.textAlign = k === columns.length - 1 ? 'left' : 'right'
-      for (const t of ticks(a.axis, 5)) {
-        const y = bottom - a.place(t.v) * (bottom - top)
-        const text = t.text.length > 9 ? t.text.slice(0, 8) + '…' : t.text, w = ctx.measureText(text).width
-        const tx = k === columns.length - 1 ? x + 6 : x - 6
-        ctx.fillStyle = col.panel; ctx.globalAlpha = 0.75
-        ctx.fillRect(k === columns.length - 1 ? tx - 1 : tx - w - 1, y - 7, w + 2, 14)
-        ctx.globalAlpha = 1; ctx.fillStyle = col.muted
-        ctx.fillText(text, tx, y + 4)
-      }
-      const b = brush.get(k)
-      if (b) {
-        ctx.fillStyle = col.accent; ctx.globalAlpha = 0.22
-        ctx.fillRect(x - 7, bottom - b[1] * (bottom - top), 14, (b[1] - b[0]) * (bottom - top))
-        ctx.globalAlpha = 1
-      }
-    })
-  }, [width, columns, shown, inside, hover?.i, theme, brush])
+    if (hover) { ctx.lineWidth = 2.6; ctx.beginPath(); trace(ctx, hover.k); ctx.stroke() }
+  }, [width, columns, places, hover?.k, theme, brush])
 
   const where = (e: PointerEvent) => { const r = canvas.current!.getBoundingClientRect(); return [e.clientX - r.left, e.clientY - r.top] as const }
   const part = (y: number) => Math.min(1, Math.max(0, (bottom - y) / (bottom - top)))
-  const near = (px: number, py: number) => {
+  const near = useCallback((px: number, py: number) => {
     let best = -1, leastD = 8
-    const k = Math.max(0, Math.min(columns.length - 2, Math.floor((px - 56) / ((least - 112) / Math.max(1, columns.length - 1))))), t = (px - xAt(k)) / (xAt(k + 1) - xAt(k) || 1)
-    for (const i of inside) {
-      const d = Math.abs(yAt(k, i) + (yAt(Math.min(k + 1, columns.length - 1), i) - yAt(k, i)) * t - py)
-      if (d <= leastD) { leastD = d; best = i }
+    const a = Math.max(0, Math.min(columns.length - 2, Math.floor((px - 56) / ((least - 112) / Math.max(1, columns.length - 1))))), b = Math.min(a + 1, columns.length - 1)
+    const t = (px - xAt(a)) / (xAt(b) - xAt(a) || 1)
+    for (let k = 0; k < shown.length; k++) {
+      if (!inside[k]) continue
+      const d = Math.abs(yAt(a, k) + (yAt(b, k) - yAt(a, k)) * t - py)
+      if (d <= leastD) { leastD = d; best = k }
     }
     return best
-  }
+  }, [columns, least, shown, inside, places])
   const move = (e: PointerEvent) => {
     const [px, py] = where(e)
     if (drag.current) {
@@ -127,38 +111,90 @@ export function Parallel(p: Props) {
       setBrush(new Map(brush).set(drag.current.axis, [Math.min(a, b), Math.max(a, b)]))
       return
     }
-    const i = near(px, py)
-    setHover(i < 0 ? null : { i, x: px, y: py })
+    const k = near(px, py)
+    setHover(k < 0 ? null : { k, x: px, y: py })
   }
+  const without = (axis: number) => { const next = new Map(brush); next.delete(axis); setBrush(next) }
   const down = (e: PointerEvent) => {
     const [px, py] = where(e)
-    const k = columns.findIndex((_, k) => Math.abs(xAt(k) - px) < 14)
-    if (k < 0 || e.pointerType === 'touch') return
-    canvas.current!.setPointerCapture(e.pointerId)
-    drag.current = { axis: k, from: py }
-    const next = new Map(brush)
-    next.delete(k)
-    setBrush(next)
+    const a = columns.findIndex((_, a) => Math.abs(xAt(a) - px) < 14)
+    if (a < 0 || e.pointerType === 'touch') return
+    over.current!.setPointerCapture(e.pointerId)
+    drag.current = { axis: a, from: py }
+    without(a)
   }
   const up = (e: PointerEvent) => {
     const [, py] = where(e)
     const d = drag.current
     drag.current = null
     if (d && Math.abs(py - d.from) > 3) return
-    if (d) { const next = new Map(brush); next.delete(d.axis); setBrush(next) } else if (hover) p.open(hover.i)
+    if (d) without(d.axis)
+    else if (hover) p.open(shown[hover.k])
   }
-  const t = hover && p.tip(hover.i)
+  const t = hover && p.tip(shown[hover.k])
   return (
     <div class="plot" ref={box} style={{ overflowX: 'auto' }}>
-      <canvas ref={canvas} role="img" style={{ width: least, height }} onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={() => setHover(null)}
-        aria-label={`Parallel coordinates of ${plural(shown.length, 'trial')} over ${p.axes.map(a => a.name).join(', ')}; the table of trials has the same values`} />
+      <div style={{ position: 'relative', width: least, height }}>
+        <canvas ref={canvas} role="img" style={{ width: least, height }} aria-label={`Parallel coordinates of ${plural(shown.length, 'trial')} over ${p.axes.map(a => a.name).join(', ')}; the table of trials has the same values`} />
+        <canvas ref={over} aria-hidden="true" style={{ width: least, height, position: 'absolute', inset: 0 }} onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={() => setHover(null)} />
+      </div>
       {t && hover && <div class="plot-tip" style={{ top: Math.min(hover.y + 10, height - 160), ...(hover.x > width / 2 ? { right: width - hover.x + 14 } : { left: hover.x + 14 }) }}><div class="plot-tip-title">{t.title}</div>{t.rows.map((r, i) => <div class="plot-tip-row" key={i}><span>{r.label}</span><b>{r.value}</b></div>)}</div>}
       <div class="legend" style={{ padding: '4px 8px 8px' }}>
         <span><i class="swatch" style={{ background: scaleColor(1) }} />best</span><span><i class="swatch" style={{ background: scaleColor(0.05) }} />worst</span>
-        {shown.length < complete && <span class="muted">the best {plural(mostLines / 3, 'trial')} and an even sample of {plural(complete, 'trial')}</span>}
-        {brush.size > 0 && <><span>{plural(inside.size, 'trial')} chosen</span><button class="link" onClick={() => setBrush(new Map())}>Clear</button></>}
-        {p.axes.length > most && <span class="muted">the first {most} of {value(p.axes.length)} parameters</span>}
+        {shown.length < complete && <span class="muted">{count(shown.length)} of {plural(complete, 'complete trial')}: the best {count(mostBest)}, and an even sample of the rest</span>}
+        {brush.size > 0 && <><span>{plural(chosen, 'trial')} chosen</span><button class="link" onClick={() => setBrush(new Map())}>Clear</button></>}
+        {p.axes.length > most && <span class="muted">the first {most} of {count(p.axes.length)} parameters</span>}
       </div>
     </div>
   )
+}
+
+/** Lines of about the same rank share a stroke: each for itself takes a browser long. */
+const bundle = 12
+
+function drawLines(ctx: CanvasRenderingContext2D, shown: Int32Array, inside: Uint8Array, rank: Float64Array, muted: string, trace: (k: number) => void) {
+  const dense = shown.length > 300, size = dense ? bundle : 1
+  const shade = scaleColors()
+  const strokes = (wanted: number, style: (r: number) => void) => {
+    let n = 0
+    for (let k = 0; k <= shown.length; k++) {
+      if (k < shown.length && inside[k] !== wanted) continue
+      if (n && (n === size || k === shown.length)) { ctx.stroke(); n = 0 }
+      if (k === shown.length) break
+      if (n++ === 0) { style(rank[shown[k]]); ctx.beginPath() }
+      trace(k)
+    }
+  }
+  ctx.lineWidth = 1
+  strokes(0, () => { ctx.globalAlpha = 0.06; ctx.strokeStyle = muted })
+  strokes(1, r => {
+    ctx.globalAlpha = dense ? 0.1 + 0.6 * r ** 6 : 0.3 + 0.6 * r ** 2
+    ctx.lineWidth = r > 0.97 ? 1.8 : 1
+    ctx.strokeStyle = shade(r)
+  })
+  ctx.globalAlpha = 1
+}
+
+function drawAxis(ctx: CanvasRenderingContext2D, c: Column, at: number, last: boolean, col: ReturnType<typeof colorsOfPage>) {
+  const x = Math.round(at) + 0.5
+  ctx.strokeStyle = col.line
+  ctx.lineWidth = 1
+  ctx.beginPath(); ctx.moveTo(x, top - 4); ctx.lineTo(x, bottom + 4); ctx.stroke()
+  ctx.textAlign = 'center'
+  ctx.fillStyle = col.text
+  ctx.font = '600 ' + font
+  ctx.fillText(c.name.length > 16 ? c.name.slice(0, 15) + '…' : c.name, x, 20)
+  ctx.font = font
+  ctx.textAlign = last ? 'left' : 'right'
+  for (const t of ticks(c.axis, 5)) {
+    const y = bottom - c.place(t.v) * (bottom - top)
+    const text = t.text.length > 9 ? t.text.slice(0, 8) + '…' : t.text, w = ctx.measureText(text).width
+    const tx = last ? x + 6 : x - 6
+    ctx.fillStyle = col.panel
+    ctx.globalAlpha = 0.75
+    ctx.fillRect(last ? tx - 1 : tx - w - 1, y - 7, w + 2, 14)
+    ctx.globalAlpha = 1
+    ctx.fillStyle = col.muted
+    ctx.fillText(text, tx, y + 4)
+  }
 }

@@ -50,7 +50,7 @@ export function colorsOfPage(el: Element): Colors {
   }
 }
 
-const font = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
+export const font = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
 
 export function Plot(p: PlotProps) {
   const box = useRef<HTMLDivElement>(null)

@@ -29,15 +29,15 @@ export function Timeline({ columns: c, tip, open }: Props) {
 
 function lanesOf(c: Columns) {
   const n = c.numbers.length, lane = new Int32Array(n).fill(-1)
-  const byWorker = new Map<string, number>(), free: number[] = []
+  const byWorker = new Map<number, number>(), free: number[] = []
   let from = Infinity, to = -Infinity, lanes = 0
   const order = [...c.started.keys()].filter(i => c.started[i] > 0).sort((a, b) => c.started[a] - c.started[b])
   for (const i of order) {
     const end = c.ended[i] || Date.now()
     from = Math.min(from, c.started[i])
     to = Math.max(to, end)
-    const worker = c.workers[i]
-    if (worker && worker !== '0') {
+    const worker = c.workers.at[i]
+    if (worker > 0) {
       if (!byWorker.has(worker)) byWorker.set(worker, lanes++)
       lane[i] = byWorker.get(worker)!
       continue

@@ -27,13 +27,11 @@ export const seg = encodeURIComponent
 export let onUnauthorized = () => {}
 export function setOnUnauthorized(f: () => void) { onUnauthorized = f }
 
-async function call<T>(method: string, at: string, body: unknown, signal?: AbortSignal): Promise<T> {
+async function answer(at: string, init: RequestInit): Promise<Response> {
+  const { signal } = init
   let r: Response
   try {
-    r = await fetch(at, {
-      method, signal, body: body === undefined ? undefined : JSON.stringify(body),
-      headers: body === undefined ? {} : { 'Content-Type': 'application/json' },
-    })
+    r = await fetch(at, init)
   } catch (e) {
     if (signal?.aborted) throw e
     throw new ApiError(0, 'The server does not answer', 'The server does not answer. It may have stopped, or be restarting.')
@@ -43,8 +41,18 @@ async function call<T>(method: string, at: string, body: unknown, signal?: Abort
     const p = await r.json().catch(() => ({}))
     throw new ApiError(r.status, p.title ?? r.statusText, p.detail ?? '')
   }
+  return r
+}
+
+async function call<T>(method: string, at: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  const sent = body === undefined ? {} : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }
+  const r = await answer(at, { method, signal, ...sent })
   return r.status === 204 ? (undefined as T) : r.json()
 }
+
+/** An answer of another type than JSON, as it is. */
+export const bytesOf = (path: string, accept: string, signal?: AbortSignal) =>
+  answer(url(path), { signal, headers: { Accept: accept } }).then(r => r.arrayBuffer())
 
 export const get = <T>(path: string, query?: Query, signal?: AbortSignal) => call<T>('GET', url(path, query), undefined, signal)
 export const post = <T>(path: string, body: unknown, signal?: AbortSignal) => call<T>('POST', '/api/v1/' + path, body, signal)

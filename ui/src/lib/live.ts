@@ -71,12 +71,12 @@ export function useLive(key: string | null, at: () => string, handlers: Handlers
 
 /** Calls f at most once in so many milliseconds, the last call included. */
 export function useThrottled(f: () => void, ms: number): () => void {
-  const state = useRef({ f, timer: 0, last: 0 })
-  state.current.f = f
+  const state = useRef({ f, ms, timer: 0, last: 0 })
+  Object.assign(state.current, { f, ms })
   useEffect(() => () => clearTimeout(state.current.timer), [])
   return useRef(() => {
     const s = state.current
     if (s.timer) return
-    s.timer = window.setTimeout(() => { s.timer = 0; s.last = Date.now(); s.f() }, Math.max(0, s.last + ms - Date.now()))
+    s.timer = window.setTimeout(() => { s.timer = 0; s.last = Date.now(); s.f() }, Math.max(0, s.last + s.ms - Date.now()))
   }).current
 }

@@ -1,7 +1,11 @@
 import { number } from './api'
-import type { Json, StudyDetail, TrialColumns, TrialItem } from './types'
+import type { Json, StudyDetail, TrialItem } from './types'
 
-// All trials of a study by column, as charts want them: index and number are one.
+// All trials of a study by column, as charts want them: index and number are one. The
+// server sends them as arrays of numbers, which are used as they are.
+
+/** A column of numbers, or of places in values, from 1; 0 is none there, NaN here. */
+export interface Param { at: Float64Array; values: Json[] | null }
 
 export interface Columns {
   seq: string
@@ -9,26 +13,44 @@ export interface Columns {
   /** a letter for each trial */
   states: string
   values: Float64Array[]
-  params: Map<string, Json[]>
+  params: Map<string, Param>
   started: Float64Array
   ended: Float64Array
-  workers: string[]
+  workers: Param
 }
 
-function floats(list: (number | string)[]): Float64Array {
-  const out = new Float64Array(list.length)
-  for (let i = 0; i < list.length; i++) {
-    const v = list[i]
-    out[i] = typeof v === 'number' ? v : Number(v)
+interface PackedHead { seq: string; trials: number; columns: { of: string; name: string; kind: 'u8' | 'u16' | 'u32' | 'f64'; at: number; values?: Json[] }[] }
+
+export const packedType = 'application/vnd.foldlog.columns'
+
+const arrays = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array }
+
+/** Columns as the server packs them: a line of JSON, and numbers that begin where it says. */
+export function unpacked(bytes: ArrayBuffer): Columns {
+  const end = new Uint8Array(bytes).indexOf(10) + 1
+  const head: PackedHead = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 0, end)))
+  const empty = () => new Float64Array(head.trials)
+  const c: Columns = { seq: head.seq, numbers: empty(), states: '', values: [], params: new Map(), started: empty(), ended: empty(), workers: { at: empty(), values: [] } }
+  for (const column of head.columns) {
+    const raw = new arrays[column.kind](bytes, end + column.at, head.trials)
+    const at = raw instanceof Float64Array ? raw : Float64Array.from(raw)
+    switch (column.of) {
+      case 'number': c.numbers = at; break
+      case 'state': c.states = new TextDecoder().decode(raw as Uint8Array<ArrayBuffer>); break
+      case 'value': c.values[Number(column.name)] = at; break
+      case 'param': c.params.set(column.name, { at, values: column.values ?? null }); break
+      case 'started': c.started = at; break
+      case 'ended': c.ended = at; break
+      case 'worker': c.workers = { at, values: column.values ?? [] }; break
+    }
   }
-  return out
+  return c
 }
 
-export function columnsOf(c: TrialColumns): Columns {
-  return {
-    seq: c.seq, numbers: floats(c.numbers), states: c.states, values: c.values.map(floats),
-    params: new Map(Object.entries(c.params)), started: floats(c.started), ended: floats(c.ended), workers: c.workers,
-  }
+/** The value of a trial in a column, null for none. */
+export const valueOf = (p: Param | undefined, i: number): Json => {
+  const v = p ? p.at[i] : NaN
+  return p?.values ? (v > 0 ? p.values[v - 1] : null) : Number.isNaN(v) || v === undefined ? null : v
 }
 
 const letters: { [state: string]: string } = { waiting: 'w', running: 'r', paused: 's', complete: 'c', pruned: 'p', failed: 'f' }
@@ -39,12 +61,29 @@ function grown(a: Float64Array, n: number): Float64Array {
   return b
 }
 
+const spelling = (v: Json) => typeof v === 'string' ? v : JSON.stringify(v)
+
+/** Puts a value into a column that is not shared; one of numbers becomes one of values for what is none. */
+function put(p: Param, i: number, v: Json) {
+  if (p.values === null && typeof v === 'number') { p.at[i] = v; return }
+  if (p.values === null) {
+    const values = [...new Set(p.at)].filter(x => !Number.isNaN(x)), places = new Map(values.map((x, k) => [x, k + 1]))
+    p.values = values
+    p.at = p.at.map(x => places.get(x) ?? 0)
+  }
+  let k = p.values.findIndex(x => spelling(x) === spelling(v))
+  if (k < 0) k = p.values.push(v) - 1
+  p.at[i] = k + 1
+}
+
+const widened = (p: Param, n: number): Param => ({ at: grown(p.at, n), values: p.values?.slice() ?? null })
+
 /** Takes in trials that have changed; the old columns stay as they are. */
 export function merged(c: Columns, items: TrialItem[]): Columns {
-  const n = Math.max(c.numbers.length, ...items.map(t => t.number + 1))
+  const n = items.reduce((most, t) => Math.max(most, t.number + 1), c.numbers.length)
   const out: Columns = {
     seq: c.seq, numbers: grown(c.numbers, n), states: '', values: c.values.map(v => grown(v, n)),
-    params: new Map([...c.params].map(([k, v]) => [k, v.slice()])), started: grown(c.started, n), ended: grown(c.ended, n), workers: c.workers.slice(),
+    params: new Map([...c.params].map(([k, p]) => [k, widened(p, n)])), started: grown(c.started, n), ended: grown(c.ended, n), workers: widened(c.workers, n),
   }
   const states = c.states.padEnd(n, 'w').split('')
   for (const t of items) {
@@ -53,15 +92,14 @@ export function merged(c: Columns, items: TrialItem[]): Columns {
     states[i] = letters[t.state] ?? 'w'
     out.values.forEach((v, k) => { v[i] = k < t.values.length ? number(t.values[k]) : NaN })
     for (const [name, v] of Object.entries(t.params)) {
-      if (!out.params.has(name)) out.params.set(name, new Array(n).fill(null))
-      out.params.get(name)![i] = v
+      if (!out.params.has(name)) out.params.set(name, { at: new Float64Array(n).fill(NaN), values: null })
+      put(out.params.get(name)!, i, v)
     }
     out.started[i] = t.started_ms
     out.ended[i] = t.ended_ms
-    out.workers[i] = t.worker ?? '0'
+    if (t.worker) put(out.workers, i, t.worker)
   }
   out.states = states.join('')
-  for (const list of out.params.values()) while (list.length < n) list.push(null)
   return out
 }
 
@@ -98,28 +136,37 @@ export function ranks(c: Columns, objective: number, down: boolean): Float64Arra
 export interface ParamAxis { name: string; log: boolean; names: string[] | null; at: Float64Array; min: number; max: number }
 
 export function paramAxis(s: StudyDetail, c: Columns, name: string): ParamAxis {
-  const space = s.space.find(p => p.name === name), column = c.params.get(name) ?? []
-  const numeric = space ? space.type === 'float' || space.type === 'int' : column.every(v => v === null || typeof v === 'number' || v === 'NaN')
-  if (!numeric) {
-    const names = [...new Set([...(space?.choices ?? []), ...column.filter(v => v !== null)].map(v => typeof v === 'string' ? v : JSON.stringify(v)))]
-    const index = new Map(names.map((n, i) => [n, i]))
-    const at = Float64Array.from(column, v => v === null ? NaN : index.get(typeof v === 'string' ? v : JSON.stringify(v))!)
-    return { name, log: false, names, at, min: -0.5, max: names.length - 0.5 }
+  const space = s.space.find(p => p.name === name), column = c.params.get(name)
+  const log = !!space?.log
+  if (column?.values || space && space.type !== 'float' && space.type !== 'int') {
+    const choices = [...new Set([...(space?.choices ?? []), ...(column?.values ?? [])].map(spelling))]
+    const index = new Map(choices.map((n, i) => [n, i]))
+    const places = column?.values?.map(v => index.get(spelling(v))!) ?? []
+    const at = column ? column.at.map(k => column.values ? places[k - 1] ?? NaN : NaN) : new Float64Array(0)
+    return { name, log: false, names: choices, at, min: -0.5, max: choices.length - 0.5 }
   }
-  const at = Float64Array.from(column, v => v === null || typeof v === 'object' ? NaN : Number(v))
+  const at = column?.at ?? new Float64Array(c.numbers.length).fill(NaN)
   let min = Infinity, max = -Infinity
   for (const v of at) if (Number.isFinite(v)) { if (v < min) min = v; if (v > max) max = v }
   if (space && space.low !== null && space.high !== null) { min = Math.min(min, number(space.low)); max = Math.max(max, number(space.high)) }
   if (!(min <= max)) { min = 0; max = 1 }
-  return { name, log: !!space?.log && min > 0, names: null, at, min, max }
+  return { name, log: log && min > 0, names: null, at, min, max }
 }
 
 /** Names of the parameters, the declared ones first. */
 export const paramNames = (s: StudyDetail, c: Columns) => [...new Set([...s.space.map(p => p.name), ...c.params.keys()])]
 
+/** What is finite of a list, in an array of its own. */
+export function finite(list: ArrayLike<number>, also: (i: number) => boolean = () => true): Float64Array {
+  const out = new Float64Array(list.length)
+  let n = 0
+  for (let i = 0; i < list.length; i++) if (Number.isFinite(list[i]) && also(i)) out[n++] = list[i]
+  return out.subarray(0, n)
+}
+
 /** The values between which most lie, so that one outlier does not flatten all. */
-export function withoutOutliers(list: number[]): [number, number] {
-  const s = Float64Array.from(list.filter(Number.isFinite)).sort()
+export function withoutOutliers(list: ArrayLike<number>): [number, number] {
+  const s = finite(list).sort()
   if (s.length < 8) return [s[0] ?? 0, s[s.length - 1] ?? 1]
   const q = (p: number) => s[Math.floor(p * (s.length - 1))]
   const spread = q(0.75) - q(0.25)

@@ -68,10 +68,6 @@ export interface TrialItem {
 export interface TrialDetail extends TrialItem {
   full_error: string; user_attrs: Obj; curve: { steps: Num[]; values: Num[][] }; lineage: number[]
 }
-export interface TrialColumns {
-  seq: string; numbers: Num[]; states: string; values: Num[][]; params: { [name: string]: Json[] }
-  started: Num[]; ended: Num[]; workers: string[]
-}
 export interface TrialCurves { seq: string; items: { number: number; state: string; steps: Num[]; values: Num[]; total: number; sampled: boolean }[] }
 export interface Front { seq: string; pending: boolean; items: BestTrial[]; total: number }
 export interface Importance {

@@ -1,10 +1,10 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
-import { ApiError, get, number, seg, url } from '../lib/api'
+import { ApiError, bytesOf, get, number, seg, url } from '../lib/api'
 import { count, duration, plural, text, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at, useQuery } from '../lib/router'
-import { type Columns, columnsOf, merged, paramNames } from '../lib/study'
-import type { LiveTrials, StudyDetail, TrialColumns, TrialItem } from '../lib/types'
+import { type Columns, merged, packedType, paramNames, unpacked, valueOf } from '../lib/study'
+import type { LiveTrials, StudyDetail, TrialItem } from '../lib/types'
 import { useLoad } from '../lib/use'
 import { Ago, Choice, Copy, Empty, Failure, Panel, Show, Stat, State, Tabs } from '../parts/basic'
 import { CurvesTab, FrontTab, History, ImportanceBars, OutboxTab, Parameters, TimelineTab } from './study/tabs'
@@ -14,16 +14,17 @@ import { StateSplit } from './study/states'
 export function Study({ id }: { id: string }) {
   const [q, set] = useQuery()
   const detail = useLoad('study ' + id, s => get<StudyDetail>('studies/' + seg(id), {}, s))
-  const columns = useLoad<Columns>('columns ' + id, s => get<TrialColumns>(`studies/${seg(id)}/columns`, {}, s).then(columnsOf))
+  const columns = useLoad<Columns>('columns ' + id, s => bytesOf(`studies/${seg(id)}/columns`, packedType, s).then(unpacked))
   const [version, setVersion] = useState(0)
+  const size = columns.data?.numbers.length ?? 0
   const waiting = useRef<Map<number, TrialItem>>(new Map())
   const take = useThrottled(() => {
     const items = [...waiting.current.values()]
     waiting.current.clear()
     columns.set(old => merged(old, items))
     setVersion(v => v + 1)
-  }, 500)
-  const again = useThrottled(() => { detail.reload(); columns.reload(); setVersion(v => v + 1) }, 2000)
+  }, Math.max(500, size / 25))
+  const again = useThrottled(() => { detail.reload(); columns.reload(); setVersion(v => v + 1) }, Math.max(2000, size / 10))
   useLive(detail.data ? id : null, () => url(`studies/${seg(id)}/live`, { seq: detail.data?.seq }), {
     trials: (t: LiveTrials) => {
       detail.set(old => ({ ...old, ...t.study }))
@@ -88,7 +89,7 @@ function Header({ s }: { s: StudyDetail | null }) {
 function Best({ s, c }: { s: StudyDetail; c: Columns }) {
   if (!s.best) return null
   const i = s.best.number
-  const params = paramNames(s, c).map(p => [p, c.params.get(p)?.[i] ?? null] as const).filter(([, v]) => v !== null)
+  const params = paramNames(s, c).map(p => [p, valueOf(c.params.get(p), i)] as const).filter(([, v]) => v !== null)
   return (
     <Panel title="Best trial" note={<a class="link" href={at.trial(s.id, i)}>trial {i}</a>} actions={<Copy text={JSON.stringify(Object.fromEntries(params))} label="Copy the parameters as JSON" />}>
       <div class="body"><dl class="kv"><dt>{s.metrics[0]}</dt><dd><b>{value(number(s.best.values[0]))}</b></dd>{params.map(([k, v]) => <><dt key={k}>{k}</dt><dd class="mono">{text(v)} <Copy text={text(v)} label={`Copy ${k}`} /></dd></>)}</dl></div>

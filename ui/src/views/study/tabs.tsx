@@ -9,7 +9,7 @@ import { get, number, numbers, seg } from '../../lib/api'
 import { scaleColor, scaleColors } from '../../lib/color'
 import { count, duration, moment, plural, text, value } from '../../lib/format'
 import { at, go } from '../../lib/router'
-import { bestSoFar, type Columns, lower, type ParamAxis, paramAxis, paramNames, ranks, withoutOutliers } from '../../lib/study'
+import { bestSoFar, type Columns, finite, lower, type ParamAxis, paramAxis, paramNames, ranks, valueOf, withoutOutliers } from '../../lib/study'
 import { useTheme } from '../../lib/theme'
 import type { Front, Importance, Outbox, StudyDetail, TrialCurves } from '../../lib/types'
 import { useLoad, useSeen } from '../../lib/use'
@@ -18,14 +18,14 @@ import { stateOf, stateTone } from './states'
 
 export interface TabProps { study: StudyDetail; columns: Columns; objective: number }
 
-const toneOf = (letter: string, g: Geom) => ({ c: g.colors.accent, r: g.colors.warn, p: g.colors.muted, f: g.colors.bad }[letter] ?? g.colors.muted)
+const toneOf = (letter: string, g: Geom) => letter === 'c' ? g.colors.accent : letter === 'r' ? g.colors.warn : letter === 'f' ? g.colors.bad : g.colors.muted
 
 export function tipRows(s: StudyDetail, c: Columns, i: number) {
   return {
     title: `trial ${i}, ${stateOf[c.states[i]]}`,
     rows: [
       ...s.metrics.map((m, k) => ({ label: m, value: value(c.values[k]?.[i] ?? NaN), strong: true })),
-      ...paramNames(s, c).filter(p => (c.params.get(p)?.[i] ?? null) !== null).slice(0, 10).map(p => ({ label: p, value: text(c.params.get(p)![i]) })),
+      ...paramNames(s, c).map(p => [p, valueOf(c.params.get(p), i)] as const).filter(([, v]) => v !== null).slice(0, 10).map(([p, v]) => ({ label: p, value: text(v) })),
     ],
   }
 }
@@ -38,7 +38,7 @@ export function History({ study, columns, objective }: TabProps) {
   const ys = columns.values[objective]
   const best = useMemo(() => bestSoFar(columns, objective, down), [columns, objective])
   const [x, y] = useMemo((): [Axis, Axis] => {
-    const shown = [...ys].filter(v => Number.isFinite(v) && (!log || v > 0))
+    const shown = finite(ys, i => !log || ys[i] > 0)
     const [lo, hi] = all || log ? [minOf(shown), maxOf(shown)] : withoutOutliers(shown)
     return [{ min: -1, max: Math.max(10, columns.numbers.length), kind: 'integer', label: 'trial' }, around(lo, hi, { log: log && lo > 0 })]
   }, [columns, objective, log, all])
@@ -84,18 +84,19 @@ export function Parameters({ study, columns, objective }: TabProps) {
   const rank = useMemo(() => ranks(columns, objective, down), [columns, objective, down])
   const axes = useMemo(() => names.map(n => paramAxis(study, columns, n)), [study.space, columns])
   const y = useMemo(() => {
-    const done = [...columns.values[objective]].filter((v, i) => columns.states[i] === 'c' && Number.isFinite(v))
-    const [lo, hi] = withoutOutliers(done)
+    const [lo, hi] = withoutOutliers(finite(columns.values[objective], i => columns.states[i] === 'c'))
     return around(lo, hi)
   }, [columns, objective])
   const ys = useMemo(() => columns.values[objective].map((v, i) => columns.states[i] === 'c' ? v : NaN), [columns, objective])
+  const name = study.metrics[objective]
+  const result = useMemo(() => ({ name, at: ys, min: y.min, max: y.max }), [name, ys, y])
   const last = columns.numbers.length
   const color = useMemo(() => { const shade = scaleColors(); return (i: number) => shade(0.15 + 0.85 * i / last) }, [last, theme])
   if (!names.length) return <div class="panel"><Empty title="The trials have no parameters yet" /></div>
   return (
     <>
       <Panel title="Parallel coordinates" note="each line is a complete trial, the best are on top; drag along an axis to choose a range">
-        <Parallel axes={axes} objective={{ name: study.metrics[objective], at: ys, min: y.min, max: y.max }} rank={rank} open={i => go(at.trial(study.id, i))} tip={i => tipRows(study, columns, i)} />
+        <Parallel axes={axes} objective={result} rank={rank} open={i => go(at.trial(study.id, i))} tip={i => tipRows(study, columns, i)} />
       </Panel>
       <div class="charts">
         {axes.map(a => <Slice key={a.name} axis={a} y={y} ys={ys} color={color} study={study} columns={columns} objective={objective} />)}
@@ -129,7 +130,7 @@ export function FrontTab({ study, columns }: TabProps) {
   const front = useMemo(() => new Set(load.data?.items.map(i => i.number)), [load.data])
   const done = (k: number) => columns.values[k].map((v, i) => columns.states[i] === 'c' ? v : NaN)
   const [xs, ys, x, y] = useMemo(() => {
-    const xs = done(a), ys = done(b), [x0, x1] = withoutOutliers([...xs]), [y0, y1] = withoutOutliers([...ys])
+    const xs = done(a), ys = done(b), [x0, x1] = withoutOutliers(xs), [y0, y1] = withoutOutliers(ys)
     return [xs, ys, { ...around(x0, x1), label: study.metrics[a] } as Axis, { ...around(y0, y1), label: study.metrics[b] } as Axis]
   }, [columns, a, b])
   const color = useCallback((i: number, g: Geom) => front.has(i) ? g.colors.accent : g.colors.muted, [front])
