@@ -35,6 +35,8 @@ type Index struct {
 	tagged   map[string]uint32
 	version  uint64
 	overview *Overview // of this version, nil if it was not asked for
+
+	orders orders
 }
 
 // indexRow is what a summary does not keep of an item.

@@ -35,6 +35,11 @@ type ItemQuery struct {
 	// After is the last item that was seen of the list before, by its key in the order
 	// and its identity; nil begins at the beginning.
 	After *ItemPlace
+	// Offset passes over so many items instead, and Reverse begins with the last of the
+	// order. While the log grows the order that they count in may be some seconds old.
+	// After does not go with them.
+	Offset  int
+	Reverse bool
 	// Limit is the most items; zero is no limit.
 	Limit int
 }
@@ -81,15 +86,22 @@ func comparePlaces(a, b ItemPlace) int {
 	if a.Key != b.Key {
 		return cmp.Compare(a.Key, b.Key)
 	}
-	if c := CompareIDs(a.ID, b.ID); c != 0 {
+	return compareIDs(a.ID, b.ID)
+}
+
+func compareIDs(a, b string) int {
+	if c := CompareIDs(a, b); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.ID, b.ID)
+	return cmp.Compare(a, b)
 }
 
 // List returns a part of the items that a query asks for, and how many it selects in
 // all.
 func (x *Index) List(q ItemQuery) (items []ItemSummary, total int) {
+	if q.Offset > 0 || q.Reverse {
+		return x.part(q)
+	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	tagged := x.tagFilter(&q.Filter)
@@ -101,7 +113,7 @@ func (x *Index) List(q ItemQuery) (items []ItemSummary, total int) {
 		first := uint32(apart(i, parts) * chunk)
 		for n := first; n < min(first+chunk, uint32(len(x.rows))); n++ {
 			row, at := &x.rows[n], x.sum.at(n)
-			if q.Roots && row.parent != "" || q.Failures && at.failures == 0 || !x.match(&q.Filter, row, at) || !tagged(row.tags) {
+			if !x.selects(&q, row, at) || !tagged(row.tags) {
 				continue
 			}
 			total++
@@ -134,6 +146,11 @@ func gcd(a, b int) int {
 		a, b = b, a%b
 	}
 	return a
+}
+
+// selects is whether a query asks for a row, but for its tags.
+func (x *Index) selects(q *ItemQuery, row *indexRow, at *itemState) bool {
+	return (!q.Roots || row.parent == "") && (!q.Failures || at.failures > 0) && x.match(&q.Filter, row, at)
 }
 
 // match is Filter.match without the tags.

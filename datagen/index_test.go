@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -155,6 +156,35 @@ func TestPagesOfAnIndexAreTheWholeList(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s (-whole +pages)\n%s", order, d)
 		}
+		pagesByPlace(t, x, order, want)
+	}
+	all, _ := x.List(ItemQuery{})
+	writeSome(t, w, 30, 33, rand.New(rand.NewPCG(5, 6)))
+	_, err = x.Update(ctx)
+	check(t, err)
+	end := func() int { _, total := x.List(ItemQuery{Offset: len(all), Limit: 1}); return total }
+	for deadline := time.Now().Add(10 * time.Second); end() == len(all); { // an order may be a moment old
+		if time.Now().After(deadline) {
+			t.Fatal("what is new never comes into the order")
+		}
+	}
+}
+
+// pagesByPlace asks for the middle of a list, from both ends.
+func pagesByPlace(t *testing.T, x *Index, order ItemOrder, want []ItemSummary) {
+	t.Helper()
+	back := slices.Clone(want)
+	slices.Reverse(back)
+	for _, c := range []struct {
+		list    []ItemSummary
+		from    int
+		reverse bool
+	}{{want, 1, false}, {want, 13, false}, {want, 28, false}, {want, 30, false}, {want, 99, false}, {back, 0, true}, {back, 11, true}, {back, 29, true}} {
+		got, total := x.List(ItemQuery{Order: order, Roots: true, Offset: c.from, Reverse: c.reverse, Limit: 4})
+		from := min(c.from, len(c.list))
+		if d := cmp.Diff(c.list[from:min(from+4, len(c.list))], got, cmpopts.EquateEmpty()); d != "" || total != len(want) {
+			t.Errorf("%s from %d, reverse %v, %d in all (-want +got)\n%s", order, c.from, c.reverse, total, d)
+		}
 	}
 }
 
@@ -208,6 +238,7 @@ func bigIndex(b *testing.B, n int) *Index {
 func BenchmarkIndexOfAMillionItems(b *testing.B) {
 	x := bigIndex(b, 1_000_000)
 	for name, q := range map[string]ItemQuery{
+		"middle":  {Order: ByUpdate, Offset: 500_000},
 		"created": {}, "updated": {Order: ByUpdate}, "item": {Order: ByID}, "events": {Order: ByEvents},
 		"tags": {Filter: Filter{Tags: map[string]string{"label": "3"}}}, "prefix": {Filter: Filter{Prefix: "digit-99"}},
 	} {

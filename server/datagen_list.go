@@ -203,13 +203,15 @@ type itemListInput struct {
 	Sort    string   `query:"sort" enum:"created,updated,item,events" doc:"created if left out; updated has the latest first, events the most"`
 	Limit   int      `query:"limit" minimum:"0" maximum:"1000" doc:"items per page, 100 if 0"`
 	Cursor  string   `query:"cursor" maxLength:"8000"`
+	Offset  int      `query:"offset" minimum:"0" doc:"passes over so many items, instead of a cursor; while the log grows the order that they count in may be some seconds old"`
+	Reverse bool     `query:"reverse" doc:"begins with the last of the order; goes with offset, not with a cursor"`
 }
 
 // ItemPage is a part of the list of items.
 type ItemPage struct {
 	Seq   Count      `json:"seq" doc:"of the experiment as of this answer"`
 	Items []ItemLine `json:"items"`
-	Next  string     `json:"next" doc:"the cursor of the next page, empty on the last"`
+	Next  string     `json:"next" doc:"the cursor of the next page, empty on the last and of a reverse list"`
 	Total int        `json:"total" doc:"that the conditions select"`
 }
 
@@ -236,7 +238,10 @@ func itemLine(s datagen.ItemSummary) ItemLine {
 }
 
 func (in *itemListInput) query() (q datagen.ItemQuery, err error) {
-	q = datagen.ItemQuery{Roots: in.Roots, Limit: pageSize(in.Limit)}
+	q = datagen.ItemQuery{Roots: in.Roots, Limit: pageSize(in.Limit), Offset: in.Offset, Reverse: in.Reverse}
+	if in.Cursor != "" && (in.Offset > 0 || in.Reverse) {
+		return q, problem(http.StatusBadRequest, "a list goes on from a cursor, or by offset and reverse")
+	}
 	if q.Order, err = datagen.ParseItemOrder(in.Sort); err != nil {
 		return q, problem(http.StatusBadRequest, err.Error())
 	}
@@ -289,7 +294,7 @@ func (s *Server) listItems(ctx context.Context, in *itemListInput) (*struct{ Bod
 	for i := range list {
 		page.Items = append(page.Items, itemLine(list[i]))
 	}
-	if n := len(list); n == q.Limit {
+	if n := len(list); n == q.Limit && !q.Reverse {
 		last := q.Order.Place(&list[n-1])
 		page.Next = encodeCursor(strconv.FormatInt(last.Key, 10), last.ID)
 	}

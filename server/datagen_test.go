@@ -112,17 +112,20 @@ func TestAnExperimentIsTold(t *testing.T) {
 		t.Errorf("%+v %+v %+v", d.Steps, d.Failures, d.Maintenance)
 	}
 	for query, want := range map[string][]string{
-		"":                          {"digit-0", "digit-1", "digit-1/perturb:3", "digit-2", "digit-3"},
-		"roots=true&sort=item":      {"digit-0", "digit-1", "digit-2", "digit-3"},
-		"status=failed,completed":   {"digit-0", "digit-1"},
-		"tag=label%3D1":             {"digit-1", "digit-3"},
-		"tag=label%3D1&tag=x%3Dy":   nil,
-		"error=%3Cb%3EOdd":          {"digit-1"},
-		"of=digit-1":                {"digit-1", "digit-1/perturb:3"},
-		"prefix=digit-1/":           {"digit-1/perturb:3"},
-		"step=judge":                {"digit-0"},
-		"suspect=true":              nil,
-		"sort=events&limit=1":       {"digit-0"},
+		"":                        {"digit-0", "digit-1", "digit-1/perturb:3", "digit-2", "digit-3"},
+		"roots=true&sort=item":    {"digit-0", "digit-1", "digit-2", "digit-3"},
+		"status=failed,completed": {"digit-0", "digit-1"},
+		"tag=label%3D1":           {"digit-1", "digit-3"},
+		"tag=label%3D1&tag=x%3Dy": nil,
+		"error=%3Cb%3EOdd":        {"digit-1"},
+		"of=digit-1":              {"digit-1", "digit-1/perturb:3"},
+		"prefix=digit-1/":         {"digit-1/perturb:3"},
+		"step=judge":              {"digit-0"},
+		"suspect=true":            nil,
+		"sort=events&limit=1":     {"digit-0"},
+		"offset=3":                {"digit-2", "digit-3"},
+		"offset=1&limit=1&roots=true&sort=item&reverse=true": {"digit-2"},
+		"offset=9":                  nil,
 		"status=pending&sort=event": nil,
 	} {
 		if query == "status=pending&sort=event" {
@@ -181,7 +184,7 @@ func TestAnItemIsToldWithHowItCameAbout(t *testing.T) {
 	}
 	for path, status := range map[string]int{
 		"/items/nobody": 404, "/items/" + strings.Repeat("x", 13000): 422, "/items/digit-0?as_of=never": 404,
-		"/items/..%2f..%2fetc": 404, "/failures?item=nobody": 404, "/items?cursor=rubbish": 400, "/items?tag=x": 400, "/blobs/x?size=1&checksum=y": 404,
+		"/items/..%2f..%2fetc": 404, "/failures?item=nobody": 404, "/items?cursor=rubbish": 400, "/items?cursor=rubbish&offset=1": 400, "/items?tag=x": 400, "/blobs/x?size=1&checksum=y": 404,
 	} {
 		if a := s.do("GET", at+path, nil); a.status != status {
 			t.Errorf("%.60s: %d %s", path, a.status, a.body)

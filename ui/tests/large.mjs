@@ -96,7 +96,9 @@ const views = [
   ['1,000,000 points', '/runs/million', coloured], ['1,000,000 points, zoomed', '/runs/million?from=1000&to=9000', coloured],
   ['100 x 100,000 points', compare, coloured],
   ...(study ? [['50,000 trials', '/studies/' + study, coloured], ['50,000 trials, parameters', `/studies/${study}?tab=params`, coloured], ['50,000 trials, timeline', `/studies/${study}?tab=timeline`, coloured], ['50,000 trials, table', `/studies/${study}?tab=trials`, row]] : []),
-  ...(made ? [['1,000,000 items', '/datagen/' + made, `[...document.querySelectorAll('.stat b')].some(b => /\\d/.test(b.innerText))`], ['1,000,000 items, table', `/datagen/${made}?tab=items`, row]] : []),
+  ...(made ? [['1,000,000 items', '/datagen/' + made, `[...document.querySelectorAll('.stat b')].some(b => /\\d/.test(b.innerText)) && !!document.querySelector('.bars')`], ['1,000,000 items, table', `/datagen/${made}?tab=items`, row],
+    ['1,000,000 items, the middle', `/datagen/${made}?tab=items&at=${n(5e5)}`, `[...document.querySelectorAll('.tr')].some(r => r.ariaRowIndex === '${n(5e5) + 1}' && r.querySelector('a'))`],
+    ['1,000,000 items, the failed', `/datagen/${made}?tab=items&status=failed&sort=item`, row], ['one item of 1,000,000', `/datagen/${made}/items/doc-${String(n(4e5)).padStart(7, '0')}`, `!!document.querySelector('main .plain td') && document.querySelectorAll('.skeleton').length === 0`]] : []),
 ]
 const context = await browser.newContext({ viewport: { width: 1360, height: 860 } })
 const only = new RegExp(process.env.ONLY ?? '')

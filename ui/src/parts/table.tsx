@@ -22,7 +22,7 @@ export interface Column<T> {
 const pageSize = 100
 const mostPages = 40
 
-export interface Rows<T> { total: number | null; row: (i: number) => T | undefined; want: (from: number, to: number) => void; reload: () => void; error: Error | null }
+export interface Rows<T> { key: string; total: number | null; row: (i: number) => T | undefined; want: (from: number, to: number) => void; reload: () => void; error: Error | null }
 
 /** Rows that are loaded by pages as they come into sight. A new key begins anew. */
 export function useRows<T>(key: string, load: (offset: number, limit: number, signal: AbortSignal) => Promise<{ items: T[]; total: number }>): Rows<T> {
@@ -66,43 +66,7 @@ export function useRows<T>(key: string, load: (offset: number, limit: number, si
   useEffect(() => { want(...st.range) }, [key])
   useEffect(() => () => st.abort.abort(), [])
   const reload = useCallback(() => { st.version++; want(...st.range) }, [])
-  return { total: st.total, error: st.error, want, reload, row: i => st.pages.get(Math.floor(i / pageSize))?.items[i % pageSize] }
-}
-
-/** Rows that can only be read on from one page to the next, up to as far as somebody scrolls. */
-export function useCursorRows<T>(key: string, load: (cursor: string, limit: number, signal: AbortSignal) => Promise<{ items: T[]; total: number; next: string }>): Rows<T> & { matches: number | null } {
-  const [, tick] = useState(0)
-  const s = useRef({ key: '', items: [] as T[], next: '' as string | null, matches: null as number | null, busy: false, error: null as Error | null, until: 0, abort: new AbortController() })
-  const st = s.current
-  const begin = () => Object.assign(st, { next: '', busy: false, error: null, abort: new AbortController() })
-  if (st.key !== key) {
-    st.abort.abort()
-    Object.assign(st, { key, items: [], matches: null, until: 0 })
-    begin()
-  }
-  const loader = useRef(load)
-  loader.current = load
-  const more = (fresh: boolean) => {
-    if (st.busy || st.next === null) return
-    st.busy = true
-    const { abort } = st
-    const limit = fresh ? Math.min(1000, Math.max(pageSize, st.items.length)) : 200
-    loader.current(st.next, limit, abort.signal).then(page => {
-      if (abort.signal.aborted) return
-      st.items = fresh ? page.items : st.items.concat(page.items)
-      st.next = page.next || null
-      st.matches = page.total
-      st.busy = false
-      st.error = null
-      tick(n => n + 1)
-      if (st.until > st.items.length) more(false)
-    }, error => { if (!abort.signal.aborted) { st.busy = false; st.error = error; tick(n => n + 1) } })
-  }
-  useEffect(() => { more(true) }, [key])
-  useEffect(() => () => st.abort.abort(), [])
-  const reload = useCallback(() => { st.abort.abort(); begin(); more(true) }, [])
-  const total = st.matches === null ? null : Math.min(st.matches, st.items.length + (st.next === null ? 0 : 20))
-  return { total, matches: st.matches, error: st.error, reload, row: i => st.items[i], want: (_, to) => { st.until = to; if (st.matches !== null && to > st.items.length) more(false) } }
+  return { key, total: st.total, error: st.error, want, reload, row: i => st.pages.get(Math.floor(i / pageSize))?.items[i % pageSize] }
 }
 
 export interface TableProps<T> {
@@ -124,32 +88,83 @@ export interface TableProps<T> {
 
 const rowHeight = 34
 
+/** The most pixels that browsers make an element tall, with room to spare. */
+const tallest = 5_000_000
+
+/**
+ * Where a table stands, in pixels of all its rows. With more rows than an element can be
+ * tall the scroll bar stands for all of them: small movements are as they are, large
+ * ones go where they point, and at rest the bar is put where it belongs.
+ */
+function useScroll(box: { current: HTMLDivElement | null }, total: number) {
+  const [view, setView] = useState({ top: 0, bar: 0, height: 600 })
+  const s = useRef({ top: 0, bar: 0, height: 600, rest: 0, whole: 0, drawn: 0 })
+  s.current.whole = (total + 1) * rowHeight
+  s.current.drawn = Math.min(s.current.whole, tallest)
+  const tell = () => { const { top, bar, height } = s.current; setView({ top, bar, height }) }
+  const limits = () => ({ most: Math.max(1, s.current.whole - s.current.height), mostBar: Math.max(1, s.current.drawn - s.current.height) })
+  const put = (bar: number) => {
+    s.current.bar = Math.round(bar)
+    box.current!.scrollTop = s.current.bar
+    tell()
+  }
+  const settle = () => {
+    const { most, mostBar } = limits()
+    if (box.current && Math.abs(s.current.top / most * mostBar - s.current.bar) > 1) put(s.current.top / most * mostBar)
+  }
+  const moved = () => {
+    const el = box.current!, st = s.current, by = el.scrollTop - st.bar
+    st.height = el.clientHeight
+    st.bar = el.scrollTop
+    const { most, mostBar } = limits(), scaled = st.whole !== st.drawn
+    if (!scaled) st.top = st.bar
+    else if (st.bar <= 0) st.top = 0
+    else if (st.bar >= mostBar - 1) st.top = most
+    else if (Math.abs(by) < 3 * st.height) st.top = Math.min(most, Math.max(0, st.top + by))
+    else st.top = st.bar / mostBar * most
+    tell()
+    clearTimeout(st.rest)
+    if (scaled) st.rest = window.setTimeout(settle, 200)
+  }
+  const go = (top: number) => {
+    const { most, mostBar } = limits(), st = s.current
+    st.top = Math.min(most, Math.max(0, top))
+    put(st.whole === st.drawn ? st.top : st.top / most * mostBar)
+  }
+  useLayoutEffect(() => {
+    moved()
+    const o = new ResizeObserver(() => moved())
+    o.observe(box.current!)
+    return () => { o.disconnect(); clearTimeout(s.current.rest) }
+  }, [])
+  return { ...view, drawn: s.current.drawn - rowHeight, moved, go }
+}
+
 export function Table<T>(p: TableProps<T>) {
   const box = useRef<HTMLDivElement>(null)
-  const [view, setView] = useState({ top: 0, height: 600 })
   const [active, setActive] = useState(0)
   const total = p.rows.total
+  const view = useScroll(box, total ?? 12)
   const from = Math.max(0, Math.floor(view.top / rowHeight) - 8)
   const to = Math.min(total ?? 12, Math.ceil((view.top + Math.min(view.height, 4000)) / rowHeight) + 8)
-  useLayoutEffect(() => {
-    const el = box.current!
-    const see = () => setView({ top: el.scrollTop, height: el.clientHeight })
-    see()
-    const o = new ResizeObserver(see)
-    o.observe(el)
-    return () => o.disconnect()
-  }, [])
   useEffect(() => { p.rows.want(from, to) }, [from, to, p.rows.total])
   useEffect(() => {
     if (p.jump === null || p.jump === undefined || total === null) return
-    box.current!.scrollTop = Math.max(0, p.jump * rowHeight - 60)
+    view.go(p.jump * rowHeight - 60)
     setActive(p.jump)
   }, [p.jump, total === null])
+  const first = useRef(p.rows.key)
+  useLayoutEffect(() => {
+    if (first.current === p.rows.key) return
+    first.current = p.rows.key
+    view.go(0)
+    setActive(0)
+  }, [p.rows.key])
   const see = (i: number) => {
     setActive(i)
-    const el = box.current!, y = i * rowHeight, head = rowHeight
-    if (y < el.scrollTop) el.scrollTop = y
-    else if (y + rowHeight > el.scrollTop + el.clientHeight - head) el.scrollTop = y + rowHeight - el.clientHeight + head
+    const y = i * rowHeight, inside = box.current!.clientHeight - rowHeight
+    if (y < view.top) view.go(y)
+    else if (y + rowHeight > view.top + inside) view.go(y + rowHeight - inside)
   }
   const key = (e: KeyboardEvent) => {
     if (!total || (e.target as Element).closest('input, button') && e.key !== 'ArrowDown' && e.key !== 'ArrowUp') return
@@ -168,15 +183,15 @@ export function Table<T>(p: TableProps<T>) {
   return (
     <div class="table" role="grid" aria-label={p.label} aria-rowcount={rows + 1} tabIndex={0} ref={box} onKeyDown={key}
       aria-activedescendant={total ? `${p.label}-${active}` : undefined}
-      style={{ height: p.height ? Math.min(p.height, Math.max(2, rows + 1) * rowHeight + 14) : undefined }} onScroll={e => setView({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })}>
+      style={{ height: p.height ? Math.min(p.height, Math.max(2, rows + 1) * rowHeight + 14) : undefined }} onScroll={view.moved}>
       <div style={{ minWidth: least }}>
         <div class="tr th" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
           {p.onSelect && <span role="columnheader"><span class="sr">chosen</span></span>}
           {p.columns.map(c => <Head key={c.key} c={c} sort={p.sort} onSort={p.onSort} />)}
         </div>
         {total === 0 ? <div class="table-empty">{p.empty ?? 'Nothing here.'}</div> : (
-          <div role="rowgroup" style={{ height: rows * rowHeight, position: 'relative' }}>
-            <div style={{ transform: `translateY(${from * rowHeight}px)` }}>{items}</div>
+          <div role="rowgroup" style={{ height: view.drawn, position: 'relative' }}>
+            <div style={{ transform: `translateY(${from * rowHeight + view.bar - view.top}px)` }}>{items}</div>
           </div>
         )}
       </div>
@@ -214,5 +229,13 @@ function Row<T>({ i, p, row, active, template, onActive }: { i: number; p: Table
 
 /** Rows that are all there. */
 export function fixedRows<T>(list: T[]): Rows<T> {
-  return { total: list.length, row: i => list[i], want: () => {}, reload: () => {}, error: null }
+  return { key: '', total: list.length, row: i => list[i], want: () => {}, reload: () => {}, error: null }
+}
+
+/** Where to go in a table: a number of a row, from 1, or of what its rows are. */
+export function Jump({ label, from, to, value, set, width = 104 }: { label: string; from: number; to: number; value: string; set: (v: string | null) => void; width?: number }) {
+  return (
+    <label>Go to<input type="number" min={from} max={to} placeholder={`${from} – ${to}`} aria-label={label} style={{ width }} value={value} disabled={to < from}
+      onChange={e => { const n = Math.round(Number(e.currentTarget.value)); set(e.currentTarget.value === '' ? null : String(Math.max(from, Math.min(to, n)))) }} /></label>
+  )
 }

@@ -6,7 +6,7 @@ import { at, useQuery } from '../lib/router'
 import type { DataFailure, ExperimentDetail, ExperimentItem, ItemLine, Page } from '../lib/types'
 import { useLoad, useSettled } from '../lib/use'
 import { Ago, Check, Choice, Copy, Empty, Failure, Panel, Show, Stat, State, Tabs } from '../parts/basic'
-import { type Column, Table, useCursorRows } from '../parts/table'
+import { type Column, Jump, Table, useRows } from '../parts/table'
 import { ExperimentState, ItemSplit, itemStates } from './datagen'
 
 
@@ -39,7 +39,7 @@ export function Experiment({ id }: { id: string }) {
       </div>
       {e && <ItemSplit states={e.states} />}
       {e && e.suspects > 0 && <div class="banner bad" role="alert"><strong>{plural(e.suspects, 'item')} may contradict {e.suspects === 1 ? 'itself' : 'themselves'}.</strong> Events of two writers claim the same place: <a class="link" href={`${at.experiment(id)}?tab=items&suspect=1`}>which ones</a></div>}
-      <Tabs label="Parts of the experiment" current={tab} onPick={t => set({ tab: t === 'overview' ? null : t, status: null, step: null, error: null, suspect: null })} tabs={[['overview', 'Overview'], ['items', 'Items', e ? count(e.items) : ''], ['failures', 'Failures', e?.failures.length ? count(e.failures.reduce((n, f) => n + f.events, 0)) : ''], ['writers', 'Writers']]} />
+      <Tabs label="Parts of the experiment" current={tab} onPick={t => set({ tab: t === 'overview' ? null : t, status: null, step: null, error: null, suspect: null, at: null, sort: null, prefix: null })} tabs={[['overview', 'Overview'], ['items', 'Items', e ? count(e.items) : ''], ['failures', 'Failures', e?.failures.length ? count(e.failures.reduce((n, f) => n + f.events, 0)) : ''], ['writers', 'Writers']]} />
       {tab === 'items' ? <Items id={id} version={version} steps={e?.steps.map(s => s.name) ?? []} /> : tab === 'failures' ? <Failures id={id} version={version} /> : (
         <Show of={detail} height={300}>{d => tab === 'writers' ? <Writers e={d} /> : <div class="cols"><Funnel e={d} /><Roll e={d} /></div>}</Show>
       )}
@@ -80,41 +80,48 @@ function Roll({ e }: { e: ExperimentDetail }) {
   )
 }
 
+/** The order in which the server lists items that stand in the natural one of a column. */
+const latestFirst = ['updated', 'events']
+
 function Items({ id, version, steps }: { id: string; version: number; steps: string[] }) {
   const [q, set] = useQuery()
   const [typed, type] = useState(q.get('prefix') ?? '')
   const prefix = useSettled(typed)
-  useEffect(() => set({ prefix }), [prefix])
-  const status = q.get('status') ?? '', step = q.get('step') ?? '', error = q.get('error') ?? '', sort = q.get('sort') ?? 'updated', roots = q.get('roots') === '1', suspect = q.get('suspect') === '1'
-  const rows = useCursorRows<ItemLine>(JSON.stringify([id, status, step, error, prefix, sort, roots, suspect]), (cursor, limit, s) =>
-    get<Page<ItemLine>>(`datagen/${seg(id)}/items`, { status, step, error, prefix, sort, roots, suspect, limit, cursor }, s))
+  useEffect(() => { if (prefix !== (q.get('prefix') ?? '')) set({ prefix, at: null }) }, [prefix])
+  const status = q.get('status') ?? '', step = q.get('step') ?? '', error = q.get('error') ?? '', roots = q.get('roots') === '1', suspect = q.get('suspect') === '1'
+  const order = (q.get('sort') ?? '-updated').replace(/^[-+ ]/, ''), down = q.has('sort') ? q.get('sort')!.startsWith('-') : true
+  const rows = useRows<ItemLine>(JSON.stringify([id, status, step, error, prefix, order, down, roots, suspect]), (offset, limit, s) =>
+    get<Page<ItemLine>>(`datagen/${seg(id)}/items`, { status, step, error, prefix, sort: order, reverse: down !== latestFirst.includes(order), roots, suspect, limit, offset }, s))
   useEffect(() => { if (version) rows.reload() }, [version])
+  const place = q.get('at') ?? ''
   return (
     <>
       <div class="bar">
         <input type="search" placeholder="Beginning of the name" aria-label="Filter by the beginning of the name" value={typed} onInput={e => type(e.currentTarget.value)} style={{ width: 200 }} />
-        <Choice label="Status" value={status} set={v => set({ status: v })} options={[['', 'All'], ...itemStates.map(([k]) => [k, k] as [string, string])]} />
-        {steps.length > 0 && <label>Step<select value={step} onChange={e => set({ step: e.currentTarget.value })}><option value="">any</option>{steps.map(s => <option key={s}>{s}</option>)}</select></label>}
-        <label>Order<select value={sort} onChange={e => set({ sort: e.currentTarget.value })}><option value="updated">latest change</option><option value="created">creation</option><option value="item">name</option><option value="events">events</option></select></label>
-        <Check on={roots} set={on => set({ roots: on ? '1' : null })}>Roots only</Check>
+        <Choice label="Status" value={status} set={v => set({ status: v, at: null })} options={[['', 'All'], ...itemStates.map(([k]) => [k, k[0].toUpperCase() + k.slice(1)] as [string, string])]} />
+        {steps.length > 0 && <label>Step<select value={step} onChange={e => set({ step: e.currentTarget.value, at: null })}><option value="">any</option>{steps.map(s => <option key={s}>{s}</option>)}</select></label>}
+        <Check on={roots} set={on => set({ roots: on ? '1' : null, at: null })}>Roots only</Check>
         {error && <span class="tag">{error}<button class="copy" aria-label="Any failure" onClick={() => set({ error: null })}>×</button></span>}
-        <span class="note" aria-live="polite">{rows.matches === null ? '' : plural(rows.matches, 'item')}</span>
+        <Jump label="Go to row" from={1} to={rows.total ?? 0} value={place} set={at => set({ at })} width={130} />
+        <span class="note" aria-live="polite">{rows.total === null ? '' : plural(rows.total, 'item')}</span>
       </div>
       {rows.error && <Failure error={rows.error} retry={rows.reload} />}
-      <section class="panel tall"><Table label="items" rows={rows} columns={itemColumns(id)} id={i => i.item} href={i => at.item(id, i.item)} empty={<Empty title="No item matches" />} /></section>
+      <section class="panel tall"><Table label="items" rows={rows} columns={itemColumns(id)} id={i => i.item} href={i => at.item(id, i.item)} sort={(down ? '-' : '+') + order} onSort={sort => set({ sort: sort === '-updated' ? null : sort.replace(/^\+/, ''), at: null })}
+        jump={place ? Number(place) - 1 : null} empty={<Empty title="No item matches" />} /></section>
     </>
   )
 }
 
 const itemColumns = (id: string): Column<ItemLine>[] => [
-  { key: 'item', title: 'Item', width: 240, grow: true, cell: i => <a href={at.item(id, i.item)}>{i.item}</a> },
+  { key: 'item', title: 'Item', width: 240, grow: true, sort: 'item', cell: i => <a href={at.item(id, i.item)}>{i.item}</a> },
   { key: 'status', title: 'Status', width: 118, cell: i => <State state={i.status} /> },
   { key: 'step', title: 'Last step', width: 150, cell: i => i.step || <span class="muted">–</span> },
   { key: 'attempt', title: 'Attempt', width: 84, right: true, cell: i => i.attempt > 1 ? <span class="warn">{i.attempt}</span> : <span class="muted">{i.attempt}</span> },
-  { key: 'events', title: 'Events', width: 84, right: true, cell: i => count(i.events) },
-  { key: 'error', title: 'Failure', width: 170, cell: i => i.error_type ? <span class="bad">{i.error_type}</span> : i.failures ? <span class="muted">{plural(i.failures, 'earlier failure')}</span> : '' },
-  { key: 'tags', title: 'Tags', width: 160, cell: i => <span class="muted">{Object.entries(i.tags).map(([k, v]) => `${k}=${text(v)}`).join(' ')}</span> },
-  { key: 'updated', title: 'Updated', width: 124, right: true, cell: i => <Ago ms={i.updated_ms} /> },
+  { key: 'events', title: 'Events', width: 84, right: true, sort: 'events', down: true, cell: i => count(i.events) },
+  { key: 'error', title: 'Failure', width: 150, cell: i => i.error_type ? <span class="bad">{i.error_type}</span> : i.failures ? <span class="muted">{plural(i.failures, 'earlier failure')}</span> : '' },
+  { key: 'tags', title: 'Tags', width: 140, cell: i => <span class="muted">{Object.entries(i.tags).map(([k, v]) => `${k}=${text(v)}`).join(' ')}</span> },
+  { key: 'created', title: 'Created', width: 124, right: true, sort: 'created', down: true, cell: i => <Ago ms={i.created_ms} /> },
+  { key: 'updated', title: 'Updated', width: 124, right: true, sort: 'updated', down: true, cell: i => <Ago ms={i.updated_ms} /> },
 ]
 
 export function FailureList({ id, list, withItem }: { id: string; list: DataFailure[]; withItem: boolean }) {

@@ -44,7 +44,7 @@ export function Study({ id }: { id: string }) {
   return (
     <>
       <Header s={s} />
-      <Tabs label="Parts of the study" current={tab} onPick={t => set({ tab: t === 'overview' ? null : t, state: null, where: null, sort: null })} tabs={tabs} />
+      <Tabs label="Parts of the study" current={tab} onPick={t => set({ tab: t === 'overview' ? null : t, state: null, where: null, sort: null, at: null })} tabs={tabs} />
       {many && s && tab !== 'trials' && tab !== 'outbox' && tab !== 'timeline' && <div class="bar"><span class="muted">Objective</span><Choice label="Objective" options={s.metrics.map((m, i) => [String(i), m])} value={String(objective)} set={o => set({ objective: o === '0' ? null : o })} /></div>}
       {s && tab === 'trials' ? <Trials study={s} version={version} /> : (
         <Show of={columns} height={420}>{c => {

@@ -5,15 +5,15 @@ import { at, useQuery } from '../../lib/router'
 import type { Page, StudyDetail, TrialItem } from '../../lib/types'
 import { useSettled } from '../../lib/use'
 import { Ago, Choice, Empty, Failure, State } from '../../parts/basic'
-import { type Column, Table, useRows } from '../../parts/table'
+import { type Column, Jump, Table, useRows } from '../../parts/table'
 
 export function Trials({ study, version }: { study: StudyDetail; version: number }) {
   const [q, set] = useQuery()
   const [where, setWhere] = useState(q.get('where') ?? '')
   const rule = useSettled(where, 400)
   const state = q.get('state') ?? '', sort = q.get('sort') ?? ''
-  const [jump, setJump] = useState<number | null>(null)
-  useEffect(() => set({ where: rule }), [rule])
+  useEffect(() => { if (rule !== (q.get('where') ?? '')) set({ where: rule, at: null }) }, [rule])
+  const place = q.get('at') ?? ''
   const rules = rule.split(',').map(s => s.trim()).filter(Boolean)
   const rows = useRows<TrialItem>(JSON.stringify([study.id, state, rule, sort]), (offset, limit, signal) =>
     get<Page<TrialItem>>(`studies/${seg(study.id)}/trials`, { state, where: rules, sort, offset, limit }, signal))
@@ -22,15 +22,14 @@ export function Trials({ study, version }: { study: StudyDetail; version: number
   return (
     <>
       <div class="bar">
-        <Choice label="State" value={state} set={v => set({ state: v })} options={[['', 'All'], ['running', 'Running'], ['complete', 'Complete'], ['pruned', 'Pruned'], ['failed', 'Failed']]} />
+        <Choice label="State" value={state} set={v => set({ state: v, at: null })} options={[['', 'All'], ['running', 'Running'], ['complete', 'Complete'], ['pruned', 'Pruned'], ['failed', 'Failed']]} />
         <input type="search" placeholder="value<0.5, param:lr>0.01" aria-label="Conditions, divided by commas" title="KEY, one of = != < <= > >= ~, and a value. KEY is number, value, duration, error, worker, param:NAME or attr:NAME" value={where} onInput={e => setWhere(e.currentTarget.value)} />
-        <label>Go to<input type="number" min="0" max={study.trials - 1} placeholder="number" aria-label="Go to trial number" style={{ width: 100 }} disabled={!plain}
-          onChange={e => { const n = Number(e.currentTarget.value); if (e.currentTarget.value !== '' && n >= 0) setJump(Math.min(n, study.trials - 1)) }} /></label>
+        {plain ? <Jump label="Go to trial number" from={0} to={study.trials - 1} value={place} set={at => set({ at })} /> : <Jump label="Go to row" from={1} to={rows.total ?? 0} value={place} set={at => set({ at })} />}
         <span class="note" aria-live="polite">{rows.total === null ? '' : `${count(rows.total)} of ${count(study.trials)}`}</span>
       </div>
       {rows.error && <Failure error={rows.error} retry={rows.reload} />}
       <section class="panel tall"><Table label="trials" rows={rows} columns={columnsOf(study)} id={t => String(t.number)} href={t => at.trial(study.id, t.number)} sort={sort || '+number'}
-        onSort={s => set({ sort: s === '+number' ? null : s.replace(/^\+/, '') })} jump={jump} empty={<Empty title={study.trials ? 'No trial matches' : 'No trials yet'} />} /></section>
+        onSort={s => set({ sort: s === '+number' ? null : s.replace(/^\+/, ''), at: null })} jump={place ? Number(place) - (plain ? 0 : 1) : null} empty={<Empty title={study.trials ? 'No trial matches' : 'No trials yet'} />} /></section>
     </>
   )
 }
