@@ -26,9 +26,12 @@ type Options struct {
 	// CacheBytes bounds the memory for decoded generations; zero is DefaultCacheBytes.
 	CacheBytes int64
 	// RetryFor is for how long what a writer does is tried again while the storage fails:
-	// appends, claims and the opening of items; zero is DefaultRetryFor, negative not at
-	// all.
+	// opening the log, appends, claims and the opening of items; zero is DefaultRetryFor,
+	// negative not at all. What the storage refuses for good is never tried again.
 	RetryFor time.Duration
+	// OnOutage, if there, is told of every outage that is waited out and lasts a second:
+	// then, and once it is over. Calls come one at a time and must not call the log.
+	OnOutage func(Outage)
 }
 
 // DefaultRetryFor is for how long an outage of the storage is waited out.
@@ -54,6 +57,7 @@ type Log struct {
 	data                 objstore.Store // what the dataset is in
 	coord                objstore.Store // where the coordination files are
 	opts                 Options
+	outages              outages
 	views                looker
 	cache                *cache
 	watches              watches
@@ -115,46 +119,69 @@ func Experiments(ctx context.Context, root objstore.Store) iter.Seq2[Experiment,
 
 // Open opens the log of an experiment; ErrNoLog if there is none.
 func Open(ctx context.Context, root objstore.Store, pipeline, experiment string, opts Options) (*Log, error) {
-	return open(ctx, root, pipeline, experiment, opts, nil)
+	l, err := logAt(root, pipeline, experiment, opts)
+	if err == nil {
+		err = l.load(ctx)
+	}
+	return l.opened(err)
 }
 
 // Create makes the log of an experiment; ErrLogExists if there is one.
 func Create(ctx context.Context, root objstore.Store, pipeline, experiment string, opts Options) (*Log, error) {
-	return open(ctx, root, pipeline, experiment, opts, func(s objstore.Store) error {
-		_, err := lance.Create(ctx, s, Schema())
-		if errors.Is(err, lance.ErrExists) {
-			err = fmt.Errorf("%w: %w", ErrLogExists, err)
-		}
-		return err
-	})
+	l, err := logAt(root, pipeline, experiment, opts)
+	if err == nil {
+		_, err = lance.Create(ctx, l.data, Schema())
+	}
+	if errors.Is(err, lance.ErrExists) {
+		err = fmt.Errorf("%w: %w", ErrLogExists, err)
+	}
+	if err == nil {
+		err = l.load(ctx)
+	}
+	return l.opened(err)
 }
 
 // OpenOrCreate opens the log of an experiment and makes it first if there is none.
-// Any number of processes may do so at once.
+// Any number of processes may do so at once. While the storage fails it tries again for
+// as long as Options.RetryFor.
 func OpenOrCreate(ctx context.Context, root objstore.Store, pipeline, experiment string, opts Options) (*Log, error) {
-	return open(ctx, root, pipeline, experiment, opts, func(s objstore.Store) error {
-		_, err := lance.OpenOrCreate(ctx, s, Schema())
-		return err
-	})
+	l, err := logAt(root, pipeline, experiment, opts)
+	if err == nil {
+		err = l.Outlast(ctx, func() error {
+			if _, err := lance.OpenOrCreate(ctx, l.data, Schema()); err != nil {
+				return err
+			}
+			return l.load(ctx)
+		})
+	}
+	return l.opened(err)
 }
 
-func open(ctx context.Context, root objstore.Store, pipeline, experiment string, opts Options, first func(objstore.Store) error) (*Log, error) {
+// logAt is the log of an experiment, whose table is not opened yet.
+func logAt(root objstore.Store, pipeline, experiment string, opts Options) (*Log, error) {
+	l := unopened(opts)
 	if err := errors.Join(CheckName(pipeline), CheckName(experiment)); err != nil {
+		return l, err
+	}
+	dir := Path(pipeline, experiment)
+	l.pipeline, l.experiment = pipeline, experiment
+	l.data, l.coord = objstore.Prefix(root, dir), objstore.Prefix(root, path.Dir(dir)+"/"+coordination)
+	return l, nil
+}
+
+func unopened(opts Options) *Log {
+	l := &Log{opts: opts.withDefaults()}
+	l.outages.tell = opts.OnOutage
+	return l
+}
+
+// opened is what the functions that open a log return.
+func (l *Log) opened(err error) (*Log, error) {
+	switch {
+	case errors.Is(err, ErrName):
 		return nil, fmt.Errorf("open log: %w", err)
-	}
-	at := Path(pipeline, experiment)
-	l := &Log{
-		pipeline: pipeline, experiment: experiment, opts: opts.withDefaults(),
-		data: objstore.Prefix(root, at), coord: objstore.Prefix(root, path.Dir(at)+"/"+coordination),
-	}
-	fail := func(err error) (*Log, error) { return nil, fmt.Errorf("open log %s/%s: %w", pipeline, experiment, err) }
-	if first != nil {
-		if err := first(l.data); err != nil {
-			return fail(err)
-		}
-	}
-	if err := l.load(ctx); err != nil {
-		return fail(err)
+	case err != nil:
+		return nil, fmt.Errorf("open log %s/%s: %w", l.pipeline, l.experiment, err)
 	}
 	return l, nil
 }
@@ -162,7 +189,7 @@ func open(ctx context.Context, root objstore.Store, pipeline, experiment string,
 // OpenDir opens the log whose dataset is a directory, whatever that is called, as a
 // copy may be. Its pipeline and experiment have no names.
 func OpenDir(ctx context.Context, dir string, opts Options) (*Log, error) {
-	l := &Log{opts: opts.withDefaults()}
+	l := unopened(opts)
 	var err error
 	if l.data, err = objstore.OpenLocal(dir, objstore.LocalOptions{}); err != nil {
 		return nil, fmt.Errorf("open log: %w", err)

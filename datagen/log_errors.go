@@ -21,6 +21,8 @@ var (
 	// ErrUnsure: whether a checkpoint is durable is not known. Open the item again: the
 	// log tells.
 	ErrUnsure = errors.New("outcome of a checkpoint is unknown")
+	// ErrOutage: the storage failed for as long as it was waited for.
+	ErrOutage = errors.New("the storage has failed")
 	// ErrClosed: the writer or the stream was closed.
 	ErrClosed = errors.New("writer is closed")
 	// ErrNoItem: the log has no such item.

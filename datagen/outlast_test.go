@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,7 +93,7 @@ func TestAnOutageThatLastsIsToldInTheEnd(t *testing.T) {
 	_, openErr := w.Open(t.Context(), "b", CreateOptions{})
 	_, nextErr := claims.Next(t.Context())
 	store.left.Store(0)
-	if openErr == nil || nextErr == nil || !outage(openErr) || !outage(nextErr) {
+	if !errors.Is(openErr, ErrOutage) || !errors.Is(nextErr, ErrOutage) {
 		t.Errorf("errors %v and %v", openErr, nextErr)
 	}
 	for _, key := range []string{"a", "b"} { // nothing stays reserved
@@ -108,12 +110,99 @@ func TestOnlyFailuresOfTheStorageAreOutages(t *testing.T) {
 		in(objstore.ErrAmbiguous):          true,
 		in(context.DeadlineExceeded):       true,
 		in(context.Canceled):               false,
+		in(syscall.ENOSPC):                 true,
 		in(objstore.ErrNotFound):           false,
+		in(objstore.ErrDenied):             false,
+		in(objstore.ErrNoBucket):           false,
+		in(objstore.ErrRefused):            false,
+		in(fs.ErrPermission):               false,
+		in(syscall.ENOTDIR):                false,
 		errors.New("column k"):             false,
 		errors.Join(ErrFenced, in(io.EOF)): false,
 	} {
 		if outage(err) != want {
 			t.Errorf("%v: outage %t", err, !want)
 		}
+	}
+}
+
+// TestAWriterBeginsOnceTheStorageIsBack has the storage fail before there is a log.
+func TestAWriterBeginsOnceTheStorageIsBack(t *testing.T) {
+	store := newBrittle(objstore.NewMemory())
+	store.left.Store(5)
+	l, err := OpenOrCreate(t.Context(), store, "digits", "first", patient)
+	check(t, err)
+	store.left.Store(5)
+	w := newWriter(t, l)
+	if failed := store.failed.Load(); failed != 10 {
+		t.Errorf("%d calls failed", failed)
+	}
+	check(t, w.Close(t.Context()))
+	writers, err := l.Writers(t.Context())
+	if err != nil || len(writers) > 1 {
+		t.Errorf("left %v: %v", writers, err)
+	}
+}
+
+// TestWhatTheStorageRefusesIsNotTriedAgain counts the calls of a store that will not
+// change its mind.
+func TestWhatTheStorageRefusesIsNotTriedAgain(t *testing.T) {
+	refused := objstore.Fate{}
+	calls := 0
+	store := objstore.NewFault(objstore.NewMemory(), func(objstore.Call) objstore.Fate {
+		if refused.Err != nil {
+			calls++
+		}
+		return refused
+	})
+	l, err := OpenOrCreate(t.Context(), store, "digits", "first", patient)
+	check(t, err)
+	w := newWriter(t, l)
+	s, err := w.Open(t.Context(), "a", CreateOptions{})
+	check(t, err)
+	for what, do := range map[string]func() error{
+		"OpenOrCreate": func() error {
+			_, err := OpenOrCreate(t.Context(), store, "digits", "second", patient)
+			return err
+		},
+		"NewWriter": func() error {
+			_, err := l.NewWriter(t.Context(), WriterOptions{})
+			return err
+		},
+		"Open": func() error {
+			_, err := w.Open(t.Context(), "b", CreateOptions{})
+			return err
+		},
+		"Checkpoint": func() error { return s.Checkpoint(t.Context(), step(0), nil) },
+	} {
+		refused.Err, calls = objstore.ErrDenied, 0
+		err := do()
+		refused.Err = nil
+		if !errors.Is(err, objstore.ErrDenied) || errors.Is(err, ErrOutage) || calls > 10 {
+			t.Errorf("%s after %d calls: %v", what, calls, err)
+		}
+	}
+	refused.Err, calls = objstore.ErrDenied, 0
+	if err := w.Close(t.Context()); !errors.Is(err, objstore.ErrDenied) || calls > 10 {
+		t.Errorf("Close after %d calls: %v", calls, err)
+	}
+}
+
+func TestOutagesAreToldOnceAndWhenTheyAreOver(t *testing.T) {
+	var told []Outage
+	o := outages{tell: func(x Outage) { told = append(told, x) }}
+	down := errors.New("down")
+	o.failed(down) // a moment is not told
+	o.over()
+	o.failed(down)
+	o.now.Began = o.now.Began.Add(-2 * toldAfter)
+	for range 3 { // of those who wait at the same time
+		o.failed(down)
+	}
+	for range 3 {
+		o.over()
+	}
+	if len(told) != 2 || told[0].Took != 0 || told[0].Err != down || told[1].Took < 2*toldAfter || told[0].Began != told[1].Began {
+		t.Errorf("told %+v", told)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -53,8 +52,18 @@ type Writer struct {
 	closed  bool
 }
 
-// NewWriter begins a writer with a shard and a lease of its own.
-func (l *Log) NewWriter(ctx context.Context, opts WriterOptions) (*Writer, error) {
+// NewWriter begins a writer with a shard and a lease of its own. While the storage fails
+// it tries again for as long as Options.RetryFor.
+func (l *Log) NewWriter(ctx context.Context, opts WriterOptions) (w *Writer, err error) {
+	err = l.Outlast(ctx, func() error {
+		w, err = l.newWriter(ctx, opts)
+		return err
+	})
+	return w, err
+}
+
+// newWriter draws a shard, so that nothing of a try before is in its way.
+func (l *Log) newWriter(ctx context.Context, opts WriterOptions) (*Writer, error) {
 	w := &Writer{log: l, opts: opts, run: opts.Run, shard: memwal.NewID(), quit: make(chan struct{}), open: map[string]bool{}, raw: map[string]*Stream{}}
 	if w.run == "" {
 		w.run = "run-" + rand.Text()[:12]
@@ -197,6 +206,7 @@ func (w *Writer) append(rows arrow.RecordBatch) error {
 		}
 		err = mem.Append(context.WithoutCancel(w.life), rows)
 		if err == nil {
+			r.over(nil)
 			return nil
 		}
 		if errors.Is(err, memwal.ErrUnsure) || errors.Is(err, memwal.ErrClosed) {
@@ -209,8 +219,8 @@ func (w *Writer) append(rows arrow.RecordBatch) error {
 		if errors.Is(err, memwal.ErrFenced) || errors.Is(err, memwal.ErrSealed) {
 			return w.fence("", err)
 		}
-		if !r.again(w.life, err) {
-			return w.outcome(mem, err)
+		if isFinal(err) || !r.again(w.life, err) {
+			return w.outcome(mem, r.givenUp(err))
 		}
 	}
 }
@@ -303,15 +313,14 @@ func (w *Writer) Close(ctx context.Context) error {
 
 // handOver merges and seals the shard. What fails is tried again for a while.
 func (w *Writer) handOver(ctx context.Context) error {
-	deadline := time.Now().Add(w.log.opts.RetryFor)
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	for r := (retries{log: w.log}); ; {
 		_, err := w.log.table.Adopt(ctx, w.shard, w.log.merging)
 		if err == nil || errors.Is(err, objstore.ErrNotFound) { // another merged and removed it
+			r.over(nil)
 			return nil
 		}
-		if ctx.Err() != nil || !time.Now().Add(pause).Before(deadline) {
-			return err
+		if isFinal(err) || !r.again(ctx, err) {
+			return r.givenUp(err)
 		}
-		_ = sleep.For(ctx, pause)
 	}
 }

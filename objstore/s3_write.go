@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -20,27 +21,36 @@ func s3Cause(err error) error {
 	case err == nil:
 		return nil
 	case resp.Code == minio.NoSuchBucket:
-		return err
+		return errors.Join(ErrNoBucket, err)
+	case slices.Contains(badCredentials, resp.Code), resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		return errors.Join(ErrDenied, err)
 	case resp.Code == minio.NoSuchKey, resp.StatusCode == http.StatusNotFound:
 		return errors.Join(ErrNotFound, err)
 	case resp.StatusCode == http.StatusPreconditionFailed:
 		return errors.Join(ErrMismatch, err)
+	case !mayPass(resp.StatusCode):
+		return errors.Join(ErrRefused, err)
 	}
 	return err
 }
 
+// badCredentials are answers about credentials that are not of status 401 or 403.
+var badCredentials = []string{"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
+
+// mayPass tells the statuses, 0 for none, after which a call may succeed when it is made
+// again.
+func mayPass(status int) bool {
+	return status < 300 || status >= 500 || status == http.StatusConflict || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+}
+
 // passing reports whether a failed call may succeed when it is made again.
 func passing(err error) bool {
-	for _, final := range []error{ErrNotFound, ErrMismatch, ErrExists, ErrTooLarge, errShortRange} {
+	for _, final := range []error{ErrNotFound, ErrMismatch, ErrExists, ErrTooLarge, ErrDenied, ErrNoBucket, ErrRefused, errShortRange} {
 		if errors.Is(err, final) {
 			return false
 		}
 	}
-	switch status := minio.ToErrorResponse(err).StatusCode; {
-	case status == 0, status >= 500, status == http.StatusConflict, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
-		return true
-	}
-	return false
+	return true
 }
 
 // retry makes a call that may be repeated until it succeeds, fails for good, or
@@ -101,6 +111,9 @@ func (s *S3) conditional(ctx context.Context, key string, data []byte, opts mini
 		}
 		failed := errors.Is(err, ErrMismatch)
 		if !failed && !passing(err) {
+			if open {
+				err = errors.Join(ErrAmbiguous, err)
+			}
 			return Info{}, err
 		}
 		open = open || !failed && minio.ToErrorResponse(err).StatusCode != http.StatusConflict

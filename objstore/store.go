@@ -96,6 +96,12 @@ var (
 	ErrTooLarge = errors.New("object is larger than allowed")
 	// ErrKey: the key is not one that every store can hold.
 	ErrKey = errors.New("invalid key")
+	// ErrDenied: the store does not know the credentials, or they may not do this.
+	ErrDenied = errors.New("access denied")
+	// ErrNoBucket: the bucket does not exist.
+	ErrNoBucket = errors.New("no such bucket")
+	// ErrRefused: the store will not do this, however often it is asked.
+	ErrRefused = errors.New("refused by the store")
 )
 
 // Error says which operation on which key failed.

@@ -38,6 +38,13 @@ func failed(op, key string, err error) error {
 			err = fmt.Errorf("%w: %w", objstore.ErrNotFound, err)
 		case http.StatusPreconditionFailed:
 			err = objstore.ErrExists
+		case http.StatusUnauthorized, http.StatusForbidden:
+			err = fmt.Errorf("%w: %w", objstore.ErrDenied, err)
+		case http.StatusInsufficientStorage: // there may be room again
+		default:
+			if errors.Is(err, ErrRefused) {
+				err = fmt.Errorf("%w: %w", objstore.ErrRefused, err)
+			}
 		}
 	}
 	return &objstore.Error{Op: op, Key: key, Err: err}

@@ -162,12 +162,12 @@ func (a *app) anotherKind(path string) string {
 }
 
 // open opens a log that exists.
-func (r logRef) open(ctx context.Context) (*datagen.Log, error) {
+func (r logRef) open(ctx context.Context, opts datagen.Options) (*datagen.Log, error) {
 	store, err := r.store()
 	if err != nil {
 		return nil, err
 	}
-	l, err := datagen.Open(ctx, store, r.pipeline, r.experiment, datagen.Options{})
+	l, err := datagen.Open(ctx, store, r.pipeline, r.experiment, opts)
 	if errors.Is(err, datagen.ErrNoLog) {
 		if r.instead != nil {
 			return nil, r.instead
@@ -183,7 +183,7 @@ func (a *app) readLog(ctx context.Context, arg, root string, fn func(logRef, *da
 	if err != nil {
 		return err
 	}
-	l, err := ref.open(ctx)
+	l, err := ref.open(ctx, datagen.Options{})
 	if err != nil {
 		return err
 	}

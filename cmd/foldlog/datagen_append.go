@@ -79,7 +79,8 @@ func (a *app) appendEvents(ctx context.Context, arg, root, run string, in io.Rea
 	if err != nil {
 		return done, err
 	}
-	l, err := ref.open(ctx)
+	outages := &outageTeller{note: a.Notef}
+	l, err := ref.open(ctx, datagen.Options{OnOutage: outages.tell})
 	if err != nil {
 		return done, err
 	}

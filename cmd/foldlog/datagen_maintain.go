@@ -42,7 +42,7 @@ func (a *app) maintainCmd(name, short, long string, pass func(*datagen.Log, cont
 		if err != nil {
 			return err
 		}
-		l, err := ref.open(c.Context())
+		l, err := ref.open(c.Context(), datagen.Options{})
 		if err != nil {
 			return datagenFailed(name, args[0], err)
 		}

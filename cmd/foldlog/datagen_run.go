@@ -112,7 +112,8 @@ func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logRef, f
 	defer bar.Close()
 	running, unwatch := a.watchInterrupts(ctx, bar, "letting the running steps finish; interrupt again to stop them, the next run does them again", "stopping the running steps")
 	defer unwatch()
-	w, l, err := openWriter(running, ref, f.run)
+	outages := &outageTeller{note: bar.Notef}
+	w, l, err := openWriter(running, ref, f.run, outages)
 	if err != nil {
 		return err
 	}
@@ -126,6 +127,8 @@ func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logRef, f
 	})
 	bar.Close()
 	done := datagenRunReport{Path: ref.String(), Run: w.Run(), TookMS: time.Since(began).Milliseconds(), Report: report}
+	count, waited := outages.total()
+	done.Outages, done.WaitedMS = count, waited.Milliseconds()
 	if printErr := a.printDatagenRun(&done, f.json); err == nil {
 		err = printErr
 	}
@@ -139,20 +142,6 @@ func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logRef, f
 			"foldlog datagen failures "+ref.String()+" says why; the same command tries them again")
 	}
 	return err
-}
-
-// openWriter opens a log, which is made if there is none, and a writer on it.
-func openWriter(ctx context.Context, ref logRef, run string) (*datagen.Writer, *datagen.Log, error) {
-	store, err := ref.store()
-	if err != nil {
-		return nil, nil, err
-	}
-	l, err := datagen.OpenOrCreate(ctx, store, ref.pipeline, ref.experiment, datagen.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	w, err := l.NewWriter(ctx, datagen.WriterOptions{Run: run})
-	return w, l, err
 }
 
 // maintaining takes part in the election of who maintains a log, once a while has
@@ -247,6 +236,8 @@ type datagenRunReport struct {
 	Run    string `json:"run"` // as the log names it
 	TookMS int64  `json:"took_ms"`
 	pipeline.Report
+	Outages  int   `json:"outages"`   // of the storage, that were waited out
+	WaitedMS int64 `json:"waited_ms"` // in them
 }
 
 func (a *app) printDatagenRun(r *datagenRunReport, asJSON bool) error {
@@ -269,6 +260,9 @@ func (a *app) printDatagenRun(r *datagenRunReport, asJSON bool) error {
 		if p.n > 0 {
 			pairs = append(pairs, [2]string{p.label, strconv.Itoa(p.n) + p.more})
 		}
+	}
+	if r.Outages > 0 {
+		pairs = append(pairs, [2]string{"outages", fmt.Sprintf("%d of the storage, %s in all", r.Outages, cli.Duration(time.Duration(r.WaitedMS)*time.Millisecond))})
 	}
 	return cli.WriteFields(a.Out(), pairs...)
 }

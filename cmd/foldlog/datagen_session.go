@@ -79,7 +79,7 @@ func (s *datagenSession) serve(ctx context.Context, ref logRef, run string) (err
 	if s.Stdin == nil {
 		return errors.New("there is no standard input")
 	}
-	if s.writer, s.log, err = openWriter(ctx, ref, run); err != nil {
+	if s.writer, s.log, err = openWriter(ctx, ref, run, &outageTeller{note: s.Notef}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.writer.Close(context.WithoutCancel(ctx))) }()

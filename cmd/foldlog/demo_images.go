@@ -84,7 +84,7 @@ func (a *app) demoImages(ctx context.Context, snap *study.Snapshot, journal stri
 }
 
 func (a *app) demoShowImages(ctx context.Context, ref logRef) error {
-	l, err := ref.open(ctx)
+	l, err := ref.open(ctx, datagen.Options{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
@@ -46,9 +47,12 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(study.ErrReserved), Hint: "choose another key"},
 		{Match: cli.Is(study.ErrNotFound), Hint: "foldlog study show PATH lists the studies, foldlog study trials PATH their trials"},
 		{Match: cli.Is(remote.ErrUnauthorized), Hint: "FOLDLOG_TOKEN holds the token for the server"},
+		{Match: cli.Is(objstore.ErrDenied), Hint: "check the credentials, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or those of the profile or the machine, and what they may do in the bucket"},
+		{Match: cli.Is(objstore.ErrNoBucket), Hint: "check the name of the bucket, AWS_ENDPOINT_URL and AWS_REGION; a bucket is made with the tools of its server"},
+		{Match: cli.Is(syscall.ENOSPC), Hint: "the disk is full; make room, and do it again"},
+		{Match: cli.Is(datagen.ErrOutage), Hint: "nothing that was recorded is lost; run the same command again once the storage answers"},
 		{Match: cli.Is(remote.ErrAway), Hint: "check the address, and that foldlog serve runs there"},
 		{Match: cli.Is(fs.ErrNotExist), Hint: "check the path; foldlog ls ROOT lists the logs under a root"},
-		{Match: cli.Is(syscall.ENOSPC), Hint: "the disk is full; make room, and do it again"},
 		{Match: cli.Is(syscall.EROFS), Hint: "the file system is mounted for reading only"},
 		{Match: cli.Is(fs.ErrPermission), Hint: "check the owner and the mode of the file and of its directory"},
 	}

@@ -52,7 +52,7 @@ func (datagenKind) Parts(string) []string { return nil }
 
 func openDatagen(ctx context.Context, log string) (*datagen.Log, error) {
 	if ref, ok := refInBucket(log); ok {
-		return ref.open(ctx)
+		return ref.open(ctx, datagen.Options{})
 	}
 	return datagen.OpenDir(ctx, log, datagen.Options{})
 }

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/objstore/s3test"
+)
+
+func TestOutagesAreToldToPeople(t *testing.T) {
+	var lines []string
+	o := outageTeller{note: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}
+	began := time.Now().Add(-time.Minute)
+	failed := fmt.Errorf("append: %w", &objstore.Error{Op: "put", Key: "a/b", Err: fmt.Errorf("connection refused")})
+	o.tell(datagen.Outage{Began: began, Err: failed})
+	if count, waited := o.total(); count != 1 || waited < time.Minute {
+		t.Errorf("during it %d of %v", count, waited)
+	}
+	o.tell(datagen.Outage{Began: began, Err: failed, Took: 12 * time.Second})
+	if count, waited := o.total(); count != 1 || waited != 12*time.Second {
+		t.Errorf("after it %d of %v", count, waited)
+	}
+	want := []string{"the storage fails, and is tried again for up to 1m0s: connection refused", "the storage is back after 12s"}
+	if d := cmp.Diff(want, lines); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestABucketThatRefusesIsNoOutage has commands end at once, with what to do about it.
+func TestABucketThatRefusesIsNoOutage(t *testing.T) {
+	if !s3test.Running(t) {
+		t.Skip("versitygw is missing")
+	}
+	endpoint, bucket := s3test.Bucket(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"p.yaml": "pipeline: p\nsteps:\n  - {step: s, run: \"true\"}\n", "items.jsonl": "1\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	denied, missing := []string{"access denied", "hint: check the credentials"}, []string{"no such bucket", "hint: check the name of the bucket"}
+	run, status := []string{"run", "p.yaml", "--items", "items.jsonl"}, []string{"status", "p/main"}
+	for _, tc := range []struct {
+		args           []string
+		bucket, secret string
+		want           []string
+	}{
+		{run, bucket, "wrong", denied},
+		{run, "nothing", s3test.SecretKey, missing},
+		{run, bucket, s3test.SecretKey, []string{"1 completed"}},
+		{status, bucket, "wrong", denied},
+		{status, "nothing", s3test.SecretKey, missing},
+		{status, bucket, s3test.SecretKey, []string{"1 completed"}},
+	} {
+		name := fmt.Sprint(tc.args[0], " of ", tc.bucket, " with ", tc.secret)
+		cmd := exec.CommandContext(t.Context(), "foldlog", append(append([]string{"datagen"}, tc.args...), "--root", "s3://"+tc.bucket)...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+endpoint, "AWS_REGION="+s3test.Region,
+			"AWS_ACCESS_KEY_ID="+s3test.AccessKey, "AWS_SECRET_ACCESS_KEY="+tc.secret)
+		out, _ := cmd.CombinedOutput()
+		for _, want := range tc.want {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s: %s", name, out)
+			}
+		}
+		if strings.Contains(string(out), "tried again") {
+			t.Errorf("%s is waited out: %s", name, out)
+		}
+	}
+}
