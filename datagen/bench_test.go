@@ -60,7 +60,7 @@ func project(batches []arrow.RecordBatch, names []string) []arrow.RecordBatch {
 	return out
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -75,7 +75,7 @@ func BenchmarkClasses(b *testing.B) {
 	for i := range keys {
 		keys[i] = fmt.Sprintf("source/%08d", i)
 	}
-	before := heap()
+	before := heapBytes()
 	var c *Classes
 	b.ReportAllocs()
 	for b.Loop() {
@@ -93,14 +93,14 @@ func BenchmarkClasses(b *testing.B) {
 			b.Fatal(n)
 		}
 	}
-	b.ReportMetric(float64(heap()-before)/benchItems, "B/item")
+	b.ReportMetric(float64(heapBytes()-before)/benchItems, "B/item")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchItems, "ns/item")
 	runtime.KeepAlive([]any{c, batches, keys})
 }
 
 func BenchmarkSummary(b *testing.B) {
 	batches := project(lives(b, benchItems), SummaryColumns(Schema()))
-	before := heap()
+	before := heapBytes()
 	var s *Summary
 	b.ReportAllocs()
 	for b.Loop() {
@@ -114,7 +114,7 @@ func BenchmarkSummary(b *testing.B) {
 			b.Fatal(o)
 		}
 	}
-	b.ReportMetric(float64(heap()-before)/benchItems, "B/item")
+	b.ReportMetric(float64(heapBytes()-before)/benchItems, "B/item")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchItems, "ns/item")
 	runtime.KeepAlive([]any{s, batches})
 }

@@ -135,7 +135,7 @@ func outcome(t *testing.T, store objstore.Store) map[string]string {
 	v, err := l.View(t.Context())
 	check(t, err)
 	out := map[string]string{}
-	for s, err := range v.Items(t.Context(), Filter{}) {
+	for s, err := range v.Items(t.Context(), ItemQuery{}) {
 		check(t, err)
 		it, err := v.Item(t.Context(), s.ID, AsOf{})
 		check(t, err)

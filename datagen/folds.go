@@ -4,57 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"iter"
 	"slices"
-
-	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Folds folds every item, each once, in an order that depends on the log alone.
-// Memory is that of some hundred thousand events with their values, without the bytes
-// of blobs; a large log is passed over several times.
+// Folds folds every item, each once, in an order that depends on the log alone, after
+// one pass over the log. Memory does not follow the log: what is more than some ten
+// thousand events goes into a temporary file, without the bytes of blobs.
 func (v *View) Folds(ctx context.Context) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
-		events := uint64(0)
-		err := v.each(ctx, ClassColumns, func(*Event) bool { events++; return true }, func(rec arrow.RecordBatch) error {
-			events += uint64(rec.NumRows())
-			return nil
-		})
-		if err != nil {
-			yield(nil, fmt.Errorf("fold items: %w", err))
-			return
+		p := newParts()
+		defer p.close()
+		err := v.each(ctx, LightColumns, p.add)
+		if err == nil {
+			err = p.each(func(events iter.Seq2[Event, error]) error {
+				return foldPart(events, func(it *Item) bool { return yield(it, nil) })
+			})
 		}
-		parts := events/foldAtOnce + 1
-		for part := range parts {
-			err := v.foldPart(ctx, part, parts, func(it *Item) bool { return yield(it, nil) })
-			if errors.Is(err, errEnough) {
-				return
-			}
-			if err != nil {
-				yield(nil, fmt.Errorf("fold items: %w", err))
-				return
-			}
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, fmt.Errorf("fold items: %w", err))
 		}
 	}
 }
 
-// foldPart folds the items of one part of all, in the order of their identities.
-func (v *View) foldPart(ctx context.Context, part, parts uint64, yield func(*Item) bool) error {
-	folders := map[string]*Folder{}
-	for e, err := range v.All(ctx) {
-		if err != nil {
-			return err
-		}
-		if partOf(e.Item, parts) != part {
-			continue
-		}
-		f := folders[e.Item]
-		if f == nil {
-			f = &Folder{}
-			folders[e.Item] = f
-		}
-		f.Add(e)
+// foldPart folds items in the order of their identities.
+func foldPart(events iter.Seq2[Event, error], yield func(*Item) bool) error {
+	folders, err := foldersOf(events)
+	if err != nil {
+		return err
 	}
 	ids := make([]string, 0, len(folders))
 	for id := range folders {
@@ -70,12 +47,19 @@ func (v *View) foldPart(ctx context.Context, part, parts uint64, yield func(*Ite
 	return nil
 }
 
-// partOf is the part that an item belongs to, the same in every process.
-func partOf(item string, parts uint64) uint64 {
-	if parts == 1 {
-		return 0
+// foldersOf gives each item a folder.
+func foldersOf(events iter.Seq2[Event, error]) (map[string]*Folder, error) {
+	folders := map[string]*Folder{}
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		f := folders[e.Item]
+		if f == nil {
+			f = &Folder{}
+			folders[e.Item] = f
+		}
+		f.Add(e)
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(item))
-	return h.Sum64() % parts
+	return folders, nil
 }

@@ -124,9 +124,8 @@ func (x *Index) Update(ctx context.Context) (changed bool, err error) {
 func (x *Index) build(ctx context.Context, v *View) error {
 	fresh := x.log.NewIndex()
 	fresh.version = x.Version() + 1
-	columns := func(table *arrow.Schema) []string { return append(SummaryColumns(table), tagsColumn) }
-	p := newPass(v, columns, func(e *Event) bool { fresh.event(e); return true }, fresh.batch)
-	err := v.read(ctx, func(m *memwal.View) error {
+	p := newPass(v, indexColumns, func(e *Event) error { fresh.event(e); return nil }, fresh.batch)
+	err := v.held(ctx, func(m *memwal.View) error {
 		if err := p.run(ctx, m); err != nil {
 			return err
 		}
@@ -142,7 +141,10 @@ func (x *Index) build(ctx context.Context, v *View) error {
 	return nil
 }
 
-var tagsColumn = fields[colTags].Name
+// indexColumns are those that an index needs.
+func indexColumns(table *arrow.Schema) []string {
+	return append(SummaryColumns(table), fields[colTags].Name)
+}
 
 // batch takes in rows that are all new.
 func (x *Index) batch(rec arrow.RecordBatch) error {
@@ -287,7 +289,7 @@ func (x *Index) fragments(ctx context.Context, d *lance.Dataset) ([]Event, error
 		}
 	}
 	var news []Event
-	opts := lance.ScanOptions{Columns: append(SummaryColumns(d.Schema()), tagsColumn, fields[colEventID].Name), Fragments: ids}
+	opts := lance.ScanOptions{Columns: append(indexColumns(d.Schema()), fields[colEventID].Name), Fragments: ids}
 	for rec, err := range d.Scan(ctx, opts) {
 		if err != nil {
 			return nil, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -44,13 +43,10 @@ func writeSome(t *testing.T, w *Writer, from, to int, r *rand.Rand) {
 func summaries(t *testing.T, v *View, f Filter) []ItemSummary {
 	t.Helper()
 	list := []ItemSummary{}
-	for s, err := range v.Items(t.Context(), f) {
+	for s, err := range v.Items(t.Context(), ItemQuery{Filter: f}) {
 		check(t, err)
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b ItemSummary) int {
-		return comparePlaces(ByCreation.Place(&a), ByCreation.Place(&b))
-	})
 	return list
 }
 

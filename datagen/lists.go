@@ -3,13 +3,8 @@ package datagen
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
-
-	"github.com/apache/arrow-go/v18/arrow"
 )
 
 // Filter selects items. The zero value is all of them.
@@ -26,13 +21,6 @@ type Filter struct {
 	Prefix string
 	// Suspect asks for items whose events may contradict each other.
 	Suspect bool
-}
-
-func (f *Filter) match(s *ItemSummary) bool {
-	return (len(f.Status) == 0 || slices.Contains(f.Status, s.Status)) &&
-		(f.Root == "" || f.Root == s.Root) && (f.Step == "" || f.Step == s.Step) &&
-		(f.ErrorType == "" || f.ErrorType == s.ErrorType) && strings.HasPrefix(s.ID, f.Prefix) &&
-		(!f.Suspect || s.Suspect) && f.tagged(s.Tags)
 }
 
 func (f *Filter) tagged(raw json.RawMessage) bool {
@@ -59,7 +47,7 @@ func (f *Filter) tagged(raw json.RawMessage) bool {
 // Summary sums up all items in one pass. Memory is what a Summary keeps of each.
 func (v *View) Summary(ctx context.Context) (*Summary, error) {
 	s := NewSummary()
-	err := v.each(ctx, SummaryColumns, func(e *Event) bool { s.AddEvent(e); return true }, s.Add)
+	err := v.pass(ctx, SummaryColumns, func(e *Event) error { s.AddEvent(e); return nil }, s.Add)
 	if err != nil {
 		return nil, fmt.Errorf("sum up log: %w", err)
 	}
@@ -75,77 +63,48 @@ func (v *View) Overview(ctx context.Context) (Overview, error) {
 	return s.Overview(), nil
 }
 
-// Items yields the items that a filter selects, each once, in the order in which their
-// creations lie. Memory is that of a Summary.
-func (v *View) Items(ctx context.Context, f Filter) iter.Seq2[ItemSummary, error] {
+// Items yields the items that a query asks for, in its order, after one pass over the
+// log. Memory does not follow the log: what is too much goes into a temporary file.
+func (v *View) Items(ctx context.Context, q ItemQuery) iter.Seq2[ItemSummary, error] {
 	return func(yield func(ItemSummary, error) bool) {
-		sum, err := v.Summary(ctx)
+		p := newParts()
+		defer p.close()
+		list := sorter{order: q.Order, most: sortedAtOnce}
+		defer list.close()
+		err := v.each(ctx, indexColumns, p.add)
+		if err == nil {
+			err = p.each(func(events iter.Seq2[Event, error]) error { return v.log.listPart(events, q, &list) })
+		}
 		if err != nil {
-			yield(ItemSummary{}, err)
+			yield(ItemSummary{}, fmt.Errorf("list items: %w", err))
 			return
 		}
-		l := &lister{sum: sum, filter: f, yield: yield}
-		l.created = true
-		if err = l.pass(ctx, v); err == nil && l.n < sum.Len() {
-			l.created = false // what was never created
-			err = l.pass(ctx, v)
-		}
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(ItemSummary{}, fmt.Errorf("list items: %w", err))
-		}
-	}
-}
-
-// lister is a second pass, which has the texts that a summary does not keep.
-type lister struct {
-	sum     *Summary
-	filter  Filter
-	yield   func(ItemSummary, error) bool
-	created bool
-	n       int
-}
-
-func (l *lister) pass(ctx context.Context, v *View) error {
-	return v.each(ctx, listColumns, func(e *Event) bool { return l.event(e) == nil }, func(rec arrow.RecordBatch) error {
-		for e, err := range Decode(rec) {
-			if err == nil {
-				err = l.event(&e)
+		n := 0
+		for s, err := range list.all() {
+			if !yield(s, err) || err != nil {
+				return
 			}
-			if err != nil {
-				return err
+			if n++; n == q.Limit {
+				return
 			}
 		}
-		return nil
-	})
+	}
 }
 
-func listColumns(table *arrow.Schema) []string {
-	return pick(table, func(i int) bool {
-		switch i {
-		case colItem, colRoot, colParent, colSeq, colKind, colTags, colTime, colVersion:
-			return true
+// listPart adds the items of a part that a query asks for to a list.
+func (l *Log) listPart(events iter.Seq2[Event, error], q ItemQuery, list *sorter) error {
+	x := l.NewIndex()
+	for e, err := range events {
+		if err != nil {
+			return err
 		}
-		return false
-	})
-}
-
-func (l *lister) event(e *Event) error {
-	if l.created {
-		if e.Kind != ItemCreated {
-			return nil
-		}
-		if s, ok := l.sum.Item(e.Item); !ok || !s.Created.Equal(e.Time) {
-			return nil // created again later
-		}
+		x.event(&e)
 	}
-	s, ok := l.sum.Visit(e.Item)
-	if !ok {
-		return nil
-	}
-	l.n++
-	s.Root, s.Parent, s.Tags = e.Root, e.Parent, e.Tags
-	if l.filter.match(&s) && !l.yield(s, nil) {
-		return errEnough
+	items, _ := x.List(q)
+	for i := range items {
+		if err := list.add(items[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -189,7 +148,7 @@ func (v *View) Failures(ctx context.Context, item string) iter.Seq2[ItemFailed, 
 // resumable, finished, filtered. Memory is what Classes keeps of each item.
 func (v *View) Classes(ctx context.Context) (*Classes, error) {
 	c := new(Classes)
-	err := v.each(ctx, ClassColumns, func(e *Event) bool { c.AddEvent(e); return true }, c.Add)
+	err := v.pass(ctx, ClassColumns, func(e *Event) error { c.AddEvent(e); return nil }, c.Add)
 	if err != nil {
 		return nil, fmt.Errorf("classify items: %w", err)
 	}

@@ -3,8 +3,7 @@ package datagen
 import (
 	"context"
 	"fmt"
-
-	"github.com/apache/arrow-go/v18/arrow"
+	"iter"
 
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/memwal"
@@ -18,69 +17,69 @@ type VerifyStats struct {
 	Blobs  int
 }
 
-// foldAtOnce bounds how many events one pass of a verification keeps.
-const foldAtOnce = 200_000
-
 // Verify checks the table and its generations as memwal.Table.Verify does, that copies
 // of an event are the same, that every item folds without a fault, and the checksum of
-// every blob. It tells found every finding and goes on. Memory is that of a Summary and
-// of some hundred thousand events.
+// every blob. It tells found every finding and goes on. Memory is that of View.Folds.
 func (l *Log) Verify(ctx context.Context, found func(error)) (VerifyStats, error) {
-	var stats VerifyStats
-	var err error
-	if stats.VerifyStats, err = l.table.Verify(ctx, found); err != nil {
-		return stats, fmt.Errorf("verify: %w", err)
-	}
-	v, err := l.View(ctx)
-	if err != nil {
-		return stats, fmt.Errorf("verify: %w", err)
-	}
-	sum, err := v.Summary(ctx)
-	if err != nil {
-		return stats, fmt.Errorf("verify: %w", err)
-	}
-	o := sum.Overview()
-	stats.Items, stats.Events = o.Items, o.Events
-	parts := int(o.Events/foldAtOnce) + 1
-	for part := range parts {
-		if err := v.verifyPart(ctx, uint64(part), uint64(parts), &stats, found); err != nil {
-			return stats, fmt.Errorf("verify: %w", err)
-		}
-	}
-	return stats, nil
+	return l.VerifyVersions(ctx, 1, found)
 }
 
-// verifyPart folds the items of one part of all, with every copy of their events.
-func (v *View) verifyPart(ctx context.Context, part, parts uint64, stats *VerifyStats, found func(error)) error {
-	var folders map[string]*Folder
-	var blobs []BlobRef
-	take := func(e *Event) {
-		if hashItem(e.Item).lo%parts != part {
-			return
-		}
-		if folders[e.Item] == nil {
-			folders[e.Item] = &Folder{}
-		}
-		folders[e.Item].Add(*e)
-		if e.Field != nil && e.Field.Value.Kind == Blob {
-			blobs = append(blobs, e.Field.Value.Blob)
-		}
+// VerifyVersions is Verify, and besides looks at versions of the table that are still
+// listed, at most limit of them with the latest; zero is all.
+func (l *Log) VerifyVersions(ctx context.Context, limit int, found func(error)) (stats VerifyStats, err error) {
+	if stats.VerifyStats, err = l.table.VerifyVersions(ctx, limit, found); err == nil {
+		err = l.verifyEvents(ctx, &stats, found)
 	}
-	err := v.read(ctx, func(m *memwal.View) error {
-		folders, blobs = map[string]*Folder{}, nil
-		return v.copies(ctx, m, take)
+	if err != nil {
+		err = fmt.Errorf("verify: %w", err)
+	}
+	return stats, err
+}
+
+// verifyEvents folds all items, with every copy of their events.
+func (l *Log) verifyEvents(ctx context.Context, stats *VerifyStats, found func(error)) error {
+	v, err := l.View(ctx)
+	if err != nil {
+		return err
+	}
+	var p *parts
+	defer func() { p.close() }()
+	err = v.held(ctx, func(m *memwal.View) error {
+		p.close()
+		p = newParts()
+		return copies(ctx, m, p.add)
 	})
 	if err != nil {
 		return err
 	}
-	for _, f := range folders {
-		for _, fault := range f.Item().Faults {
-			found(&fault)
+	return p.each(func(events iter.Seq2[Event, error]) error {
+		folders, err := foldersOf(events)
+		if err != nil {
+			return err
 		}
+		stats.Items += len(folders)
+		for _, f := range folders {
+			if err := v.verifyItem(ctx, f, stats, found); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (v *View) verifyItem(ctx context.Context, f *Folder, stats *VerifyStats, found func(error)) error {
+	for _, fault := range f.Item().Faults {
+		found(&fault)
 	}
-	for _, ref := range blobs {
+	events := f.Events()
+	stats.Events += int64(len(events))
+	for i := range events {
+		field := events[i].Field
+		if field == nil || field.Value.Kind != Blob {
+			continue
+		}
 		stats.Blobs++
-		if _, err := v.Blob(ctx, ref); err != nil {
+		if _, err := v.Blob(ctx, field.Value.Blob); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -91,7 +90,7 @@ func (v *View) verifyPart(ctx context.Context, part, parts uint64, stats *Verify
 }
 
 // copies passes over every copy of every event.
-func (v *View) copies(ctx context.Context, m *memwal.View, take func(*Event)) error {
+func copies(ctx context.Context, m *memwal.View, take func(*Event) error) error {
 	for _, src := range m.Sources() {
 		for rec, err := range src.Data.Scan(ctx, lance.ScanOptions{Columns: LightColumns(src.Data.Schema())}) {
 			if err == nil {
@@ -101,16 +100,6 @@ func (v *View) copies(ctx context.Context, m *memwal.View, take func(*Event)) er
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-func decodeAll(rec arrow.RecordBatch, take func(*Event)) error {
-	for e, err := range Decode(rec) {
-		if err != nil {
-			return err
-		}
-		take(&e)
 	}
 	return nil
 }

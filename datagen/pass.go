@@ -19,7 +19,7 @@ import (
 type pass struct {
 	v       *View
 	columns func(*arrow.Schema) []string
-	event   func(*Event) bool
+	event   func(*Event) error
 	batch   func(arrow.RecordBatch) error
 	// seen has what the first copy of an event says, more what others say.
 	seen  map[string]uint64
@@ -31,7 +31,7 @@ type pass struct {
 
 // newPass is a pass that gives event those of generations, and batch the rows of the
 // base with some of its columns.
-func newPass(v *View, columns func(*arrow.Schema) []string, event func(*Event) bool, batch func(arrow.RecordBatch) error) *pass {
+func newPass(v *View, columns func(*arrow.Schema) []string, event func(*Event) error, batch func(arrow.RecordBatch) error) *pass {
 	return &pass{v: v, columns: columns, event: event, batch: batch, seen: map[string]uint64{}, more: map[contents]bool{}}
 }
 
@@ -59,13 +59,20 @@ func (p *pass) run(ctx context.Context, m *memwal.View) error {
 			return err
 		}
 		for i := range g.events {
-			e := &g.events[i]
-			if p.fresh(e) && !p.event(e) {
-				return errEnough
+			if err := p.offer(&g.events[i]); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// offer passes an event on that is new, or differs from its copies before.
+func (p *pass) offer(e *Event) error {
+	if !p.fresh(e) {
+		return nil
+	}
+	return p.event(e)
 }
 
 // fresh reports whether an event is new, or differs from its copies before.
@@ -121,13 +128,8 @@ func (p *pass) copies(ctx context.Context, d *lance.Dataset, key string) error {
 			if err != nil {
 				return fmt.Errorf("the pass cannot go on in a newer state: %v", err)
 			}
-			for e, err := range Decode(rec) {
-				if err != nil {
-					return err
-				}
-				if p.fresh(&e) && !p.event(&e) {
-					return errEnough
-				}
+			if err := decodeAll(rec, p.offer); err != nil {
+				return err
 			}
 		}
 	}

@@ -37,7 +37,6 @@ type itemState struct {
 	first       int64
 	place       uint64
 	child, torn bool
-	visited     bool
 }
 
 type (
@@ -257,21 +256,6 @@ func (s *Summary) Item(id string) (sum ItemSummary, ok bool) {
 		return ItemSummary{}, false
 	}
 	return s.summary(id, &s.items[i/chunk][i%chunk]), true
-}
-
-// Visit is Item, but ok only the first time for each item: so a second pass over
-// the events lists every item once.
-func (s *Summary) Visit(id string) (sum ItemSummary, ok bool) {
-	i, ok := s.index[hashItem(id)]
-	if !ok {
-		return ItemSummary{}, false
-	}
-	at := &s.items[i/chunk][i%chunk]
-	if at.visited {
-		return ItemSummary{}, false
-	}
-	at.visited = true
-	return s.summary(id, at), true
 }
 
 func (s *Summary) summary(id string, at *itemState) ItemSummary {

@@ -181,16 +181,12 @@ func (v *View) Tree(ctx context.Context, root string) ([]*Node, error) {
 
 // All yields every event once, those of generations first. Blobs are without their
 // bytes. Memory is that of a scan and of the identities of the events in generations.
+// Clean-up keeps what it reads, whatever its age, from the call on.
 func (v *View) All(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		err := v.each(ctx, LightColumns, func(e *Event) bool { return yield(*e, nil) }, func(rec arrow.RecordBatch) error {
-			for e, err := range Decode(rec) {
-				if err != nil {
-					return err
-				}
-				if !yield(e, nil) {
-					return errEnough
-				}
+		err := v.each(ctx, LightColumns, func(e *Event) error {
+			if !yield(*e, nil) {
+				return errEnough
 			}
 			return nil
 		})
@@ -203,9 +199,41 @@ func (v *View) All(ctx context.Context) iter.Seq2[Event, error] {
 // errEnough ends a pass whose caller has all it wants.
 var errEnough = errors.New("enough")
 
-// each passes over all events, each once: event gets those of generations, batch the
-// rows of the base with some of the columns.
-func (v *View) each(ctx context.Context, columns func(*arrow.Schema) []string, event func(*Event) bool, batch func(arrow.RecordBatch) error) error {
+// each passes over all events, each once, with some of their columns.
+func (v *View) each(ctx context.Context, columns func(*arrow.Schema) []string, take func(*Event) error) error {
+	return v.pass(ctx, columns, take, func(rec arrow.RecordBatch) error { return decodeAll(rec, take) })
+}
+
+// pass goes over all events, each once: event gets those of generations, batch the rows
+// of the base with some of the columns.
+func (v *View) pass(ctx context.Context, columns func(*arrow.Schema) []string, event func(*Event) error, batch func(arrow.RecordBatch) error) error {
 	p := newPass(v, columns, event, batch)
-	return v.read(ctx, func(m *memwal.View) error { return p.run(ctx, m) })
+	return v.held(ctx, func(m *memwal.View) error { return p.run(ctx, m) })
+}
+
+// held is read for what cannot begin anew half way: it keeps the files of the state from
+// clean-up, whatever their age. A log that cannot be written to is read without.
+func (v *View) held(ctx context.Context, do func(*memwal.View) error) error {
+	return v.read(ctx, func(m *memwal.View) error {
+		pin, err := m.Pin(ctx)
+		switch {
+		case err == nil:
+			defer pin.Release()
+		case memwal.Gone(err), ctx.Err() != nil:
+			return err
+		}
+		return do(m)
+	})
+}
+
+func decodeAll(rec arrow.RecordBatch, take func(*Event) error) error {
+	for e, err := range Decode(rec) {
+		if err == nil {
+			err = take(&e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

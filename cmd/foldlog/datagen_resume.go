@@ -124,10 +124,7 @@ func (r *resumer) classes(items string, fault *error) iter.Seq2[datagen.Classifi
 		return r.v.Classify(r.ctx, r.keys(items, fault))
 	}
 	return func(yield func(datagen.Classified, error) bool) {
-		for s, err := range r.v.Items(r.ctx, datagen.Filter{}) {
-			if err == nil && s.Parent != "" {
-				continue
-			}
+		for s, err := range r.v.Items(r.ctx, datagen.ItemQuery{Roots: true}) {
 			class := datagen.Resumable
 			switch s.Status {
 			case datagen.StatusCompleted:

@@ -93,7 +93,7 @@ func (a *app) demoShowImages(ctx context.Context, ref logRef) error {
 		return err
 	}
 	kept := 0
-	for s, err := range v.Items(ctx, datagen.Filter{Status: []datagen.Status{datagen.StatusCompleted}}) {
+	for s, err := range v.Items(ctx, datagen.ItemQuery{Filter: datagen.Filter{Status: []datagen.Status{datagen.StatusCompleted}}}) {
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -25,7 +26,7 @@ type Column struct {
 // Table lays rows out in aligned columns for people. Widths are those a
 // terminal shows, so that wide characters and emoji stay aligned, and every
 // heading and cell is made safe for a terminal (see Safe). The zero value has no columns
-// and prints nothing. A table holds all of its rows until it is written.
+// and prints nothing. A table holds its rows until they are written.
 type Table struct {
 	Columns []Column
 	Bold    bool // style the headings, see Env.Color
@@ -51,19 +52,61 @@ func (t *Table) Len() int { return len(t.rows) }
 // Write prints the headings and the rows, two spaces apart, without spaces at
 // the ends of lines.
 func (t *Table) Write(w io.Writer) error {
-	titles := t.titles()
-	widths := t.widths(titles)
 	return Buffered(w, func(w io.Writer) error {
-		if err := t.writeHeadings(w, titles, widths); err != nil {
-			return err
-		}
-		for _, row := range t.rows {
-			if _, err := io.WriteString(w, t.line(row, widths)+"\n"); err != nil {
+		_, err := t.flush(w, nil)
+		return err
+	})
+}
+
+// streamRows is how many rows a table that is streamed takes its widths from.
+const streamRows = 1000
+
+// Stream prints the headings and rows as they come, and returns how many there were. Columns
+// are as wide as the first thousand rows need, and wider from each further row that needs
+// more; memory is that of those rows. Without a row nothing is printed.
+func (t *Table) Stream(w io.Writer, rows iter.Seq2[[]string, error]) (n int, err error) {
+	var widths []int
+	err = Buffered(w, func(w io.Writer) error {
+		for row, err := range rows {
+			if err != nil {
+				return err
+			}
+			t.Row(row...)
+			if n++; n < streamRows {
+				continue
+			}
+			if widths, err = t.flush(w, widths); err != nil {
 				return err
 			}
 		}
-		return nil
+		if n > 0 {
+			_, err = t.flush(w, widths)
+		}
+		return err
 	})
+	return n, err
+}
+
+// flush prints the rows that there are, the headings before the first ones, and returns
+// the widths.
+func (t *Table) flush(w io.Writer, before []int) ([]int, error) {
+	titles := t.titles()
+	widths := t.widths(titles)
+	for i := range before {
+		widths[i] = max(widths[i], before[i])
+	}
+	if before == nil {
+		if err := t.writeHeadings(w, titles, widths); err != nil {
+			return nil, err
+		}
+	}
+	for _, row := range t.rows {
+		if _, err := io.WriteString(w, t.line(row, widths)+"\n"); err != nil {
+			return nil, err
+		}
+	}
+	t.rows = t.rows[:0]
+	return widths, nil
 }
 
 func (t *Table) titles() []string {
