@@ -36,7 +36,7 @@ func (l *Log) Outlast(ctx context.Context, do func() error) error {
 // finals are what storage says of objects, and of what may not be done: waiting does not
 // change it.
 var finals = []error{
-	context.Canceled, objstore.ErrNotFound, objstore.ErrExists, objstore.ErrMismatch, objstore.ErrTooLarge,
+	context.Canceled, objstore.ErrNotFound, objstore.ErrExists, objstore.ErrTooLarge,
 	objstore.ErrKey, objstore.ErrDenied, objstore.ErrNoBucket, objstore.ErrRefused, objstore.ErrCrashed, objstore.ErrLeaseHeld,
 	fs.ErrPermission, syscall.ENOTDIR, syscall.EISDIR, syscall.EROFS, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL,
 	lance.ErrCorrupt, ErrFenced, ErrHeld, ErrClosed,

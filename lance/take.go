@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/foldlog/foldlog/lance/internal/parallel"
+	"github.com/foldlog/foldlog/internal/parallel"
 )
 
 // ioWorkers is how many reads one call has under way at once.

@@ -254,33 +254,6 @@ func TestPutIfAbsentIsWonOnce(t *testing.T) {
 	})
 }
 
-func TestPutIfMatchReplacesTheKnownState(t *testing.T) {
-	forEach(t, func(t *testing.T, s Store) {
-		ctx := t.Context()
-		sw, can := s.(Swapper)
-		if !can {
-			if _, isLocal := s.(*Local); !isLocal {
-				t.Error("no PutIfMatch")
-			}
-			return
-		}
-		ok(t, s.Put(ctx, "k", []byte("0")))
-		info, err := s.Stat(ctx, "k")
-		ok(t, err)
-		next, err := sw.PutIfMatch(ctx, "k", []byte("1"), info.ETag)
-		if errors.Is(err, errors.ErrUnsupported) {
-			return // a prefix of a local directory
-		}
-		ok(t, err)
-		_, err = sw.PutIfMatch(ctx, "k", []byte("2"), info.ETag)
-		want(t, err, ErrMismatch)
-		_, err = sw.PutIfMatch(ctx, "k", []byte("2"), next.ETag)
-		ok(t, err)
-		_, err = sw.PutIfMatch(ctx, "gone", []byte("2"), next.ETag)
-		want(t, err, ErrNotFound)
-	})
-}
-
 func TestLargeObjectsAppearOnClose(t *testing.T) {
 	forEach(t, func(t *testing.T, s Store) {
 		ctx := t.Context()

@@ -19,8 +19,8 @@ type Call struct {
 	// N counts the calls that change something, from 1. Calls that only read
 	// carry the number of the change before them.
 	N int
-	// Op is the method in words: "put", "put if absent", "put if match", "close",
-	// "delete", "sweep"; and the reading ones: "get", "get range", "stat",
+	// Op is the method in words: "put", "put if absent", "close", "delete",
+	// "sweep"; and the reading ones: "get", "get range", "stat",
 	// "list", "create".
 	Op string
 	// Key is the object's key or the prefix.
@@ -128,15 +128,6 @@ func (f *Fault) Put(ctx context.Context, key string, data []byte) error {
 // PutIfAbsent implements [Store].
 func (f *Fault) PutIfAbsent(ctx context.Context, key string, data []byte) error {
 	return f.do("put if absent", key, func() error { return f.store.PutIfAbsent(ctx, key, data) })
-}
-
-// PutIfMatch implements [Swapper] if the store below does.
-func (f *Fault) PutIfMatch(ctx context.Context, key string, data []byte, etag string) (Info, error) {
-	sw, ok := f.store.(Swapper)
-	if !ok {
-		return Info{}, wrap("put if match", key, errors.ErrUnsupported)
-	}
-	return faulty(f, "put if match", key, func() (Info, error) { return sw.PutIfMatch(ctx, key, data, etag) })
 }
 
 // Create implements [Store]. The call that counts is the writer's Close.

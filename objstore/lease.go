@@ -99,7 +99,10 @@ func (e *Election) latest(ctx context.Context) (n uint64, older []string, err er
 
 // Try takes the lease if it is free, released or dead, and is ErrLeaseHeld
 // otherwise. Only repeated calls on the same Election can find a lease dead.
-func (e *Election) Try(ctx context.Context) (*Lease, error) {
+func (e *Election) Try(ctx context.Context) (*Lease, error) { return e.TryAs(ctx, e.opts.Holder) }
+
+// TryAs is Try in the name of another holder.
+func (e *Election) TryAs(ctx context.Context, holder string) (*Lease, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n, _, err := e.latest(ctx)
@@ -112,7 +115,7 @@ func (e *Election) Try(ctx context.Context) (*Lease, error) {
 		}
 		return nil, err
 	}
-	l := &Lease{election: e, number: n, start: time.Now()}
+	l := &Lease{election: e, holder: holder, number: n, start: time.Now()}
 	if err := l.succeed(ctx, false); err != nil {
 		if errors.Is(err, ErrLeaseLost) {
 			err = ErrLeaseHeld
@@ -161,6 +164,7 @@ func (e *Election) Wait(ctx context.Context) (*Lease, error) {
 // Lease is a lease that was won.
 type Lease struct {
 	election *Election
+	holder   string
 
 	mu     sync.Mutex
 	number uint64
@@ -222,7 +226,7 @@ func (l *Lease) succeed(ctx context.Context, release bool) error {
 		return ErrLeaseLost
 	}
 	e := l.election
-	doc, err := json.Marshal(leaseDoc{Holder: e.opts.Holder, Nonce: rand.Text(), TermMS: e.opts.Term.Milliseconds(), Released: release})
+	doc, err := json.Marshal(leaseDoc{Holder: l.holder, Nonce: rand.Text(), TermMS: e.opts.Term.Milliseconds(), Released: release})
 	if err != nil {
 		return err
 	}

@@ -45,11 +45,3 @@ func (e *Election) Look(ctx context.Context) (LeaseInfo, error) {
 		Unmoved: time.Since(e.since), Free: free,
 	}, nil
 }
-
-// TryAs is Try in the name of another holder.
-func (e *Election) TryAs(ctx context.Context, holder string) (*Lease, error) {
-	e.mu.Lock()
-	e.opts.Holder = holder
-	e.mu.Unlock()
-	return e.Try(ctx)
-}

@@ -167,3 +167,29 @@ func TestKeepEndsWhenTheLeaseCannotBeRenewed(t *testing.T) {
 		want(t, l.Keep(t.Context()), ErrLeaseLost)
 	})
 }
+
+// TestOneElectionMayAskForSeveral: renewals go on while the same election asks in the
+// name of others, and each lease keeps its holder's name.
+func TestOneElectionMayAskForSeveral(t *testing.T) {
+	s := NewMemory()
+	e := election(t, s, "a")
+	l, err := e.Try(t.Context())
+	ok(t, err)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 100 {
+			_, err := e.TryAs(t.Context(), "b")
+			want(t, err, ErrLeaseHeld)
+		}
+	})
+	for range 100 {
+		ok(t, l.Renew(t.Context()))
+	}
+	wg.Wait()
+	ok(t, l.Renew(t.Context()))
+	info, err := election(t, s, "c").Look(t.Context())
+	ok(t, err)
+	if info.Holder != "a" {
+		t.Errorf("the lease of a is held by %s", info.Holder)
+	}
+}

@@ -29,8 +29,8 @@ type LocalOptions struct {
 
 // Local is a store in a directory. An object is a file, written under a temporary
 // name beside it, synced, and then linked (where the key must be free) or renamed
-// into place; the directory is synced before the write returns. It has no ETags
-// and no PutIfMatch. File systems without hard links cannot do PutIfAbsent.
+// into place; the directory is synced before the write returns. File systems
+// without hard links cannot do PutIfAbsent.
 type Local struct {
 	root    string
 	fs      fsx.FS
@@ -155,20 +155,12 @@ func (l *Local) Stat(ctx context.Context, key string) (Info, error) {
 
 // Put implements [Store].
 func (l *Local) Put(ctx context.Context, key string, data []byte) error {
-	return wrap("put", key, l.write(ctx, key, data, l.fs.Rename))
+	return wrap("put", key, l.write(ctx, key, data, (*localWriter).rename))
 }
 
 // PutIfAbsent implements [Store].
 func (l *Local) PutIfAbsent(ctx context.Context, key string, data []byte) error {
-	linked := false
-	err := l.write(ctx, key, data, func(from, to string) error {
-		linked = true
-		return l.fs.Link(from, to)
-	})
-	if linked && err != nil {
-		err = l.settle(ctx, key, data, err)
-	}
-	return wrap("put if absent", key, err)
+	return wrap("put if absent", key, l.write(ctx, key, data, func(w *localWriter) error { return w.link(ctx, data) }))
 }
 
 // settle tells who won a key after a link that failed: over a network file system
@@ -177,9 +169,6 @@ func (l *Local) settle(ctx context.Context, key string, data []byte, cause error
 	got, err := l.Get(ctx, key, int64(len(data)))
 	switch {
 	case err == nil && bytes.Equal(got, data):
-		if err := l.syncDir(filepath.Dir(l.path(key))); err != nil {
-			return errors.Join(ErrAmbiguous, err)
-		}
 		return nil
 	case err == nil || errors.Is(err, ErrTooLarge):
 		return ErrExists
@@ -190,7 +179,7 @@ func (l *Local) settle(ctx context.Context, key string, data []byte, cause error
 }
 
 // write makes a durable temporary file and publishes it.
-func (l *Local) write(ctx context.Context, key string, data []byte, publish func(from, to string) error) error {
+func (l *Local) write(ctx context.Context, key string, data []byte, publish func(*localWriter) error) error {
 	w, err := l.create(ctx, key)
 	if err != nil {
 		return err

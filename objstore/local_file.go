@@ -34,11 +34,11 @@ func (w *localWriter) Write(b []byte) (int, error) {
 
 // Close implements [Writer].
 func (w *localWriter) Close() error {
-	return wrap("close", w.key, w.publish(w.store.fs.Rename))
+	return wrap("close", w.key, w.publish((*localWriter).rename))
 }
 
-// publish syncs the file, gives it its name and syncs the directory.
-func (w *localWriter) publish(publish func(from, to string) error) error {
+// publish syncs the file and gives it its name.
+func (w *localWriter) publish(name func(*localWriter) error) error {
 	if w.done {
 		return errClosed
 	}
@@ -48,14 +48,38 @@ func (w *localWriter) publish(publish func(from, to string) error) error {
 			return err
 		}
 	}
-	if err := w.file.Close(); err != nil {
+	if err := w.closeFile(); err != nil {
 		return err
 	}
+	return name(w)
+}
+
+func (w *localWriter) closeFile() error {
+	f := w.file
 	w.file = nil
-	if err := publish(w.temp, w.target); err != nil {
+	return f.Close()
+}
+
+// rename gives the closed file its name, durably, whether it is free or not.
+func (w *localWriter) rename() error {
+	if err := w.store.fs.Rename(w.temp, w.target); err != nil {
 		return err
 	}
 	return w.store.syncDir(filepath.Dir(w.target))
+}
+
+// link gives the closed file its name, which must be free, durably. A sync that failed is
+// not tried again: the system may have forgotten by then what it had to write.
+func (w *localWriter) link(ctx context.Context, data []byte) error {
+	if err := w.store.fs.Link(w.temp, w.target); err != nil {
+		if err := w.store.settle(ctx, w.key, data, err); err != nil {
+			return err
+		}
+	}
+	if err := w.store.syncDir(filepath.Dir(w.target)); err != nil {
+		return errors.Join(ErrAmbiguous, err)
+	}
+	return nil
 }
 
 // Abort implements [Writer].

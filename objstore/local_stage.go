@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/foldlog/foldlog/internal/fsx"
+	"github.com/foldlog/foldlog/internal/parallel"
 )
 
 var _ Stager = (*Local)(nil)
@@ -108,7 +109,7 @@ func (s *stage) sync() error {
 			syncs = append(syncs, func() error { return s.l.fs.SyncDir(dir) })
 		}
 	}
-	err := concurrently(len(syncs), func(i int) error { return syncs[i]() })
+	err := parallel.Each(len(syncs), stageWidth, func(i int) error { return syncs[i]() })
 	if err == nil {
 		s.l.settled.add(s.named)
 	}
@@ -130,18 +131,10 @@ func (s *stage) commit(ctx context.Context, last Object) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.last.file.Close(); err != nil {
+	if err := s.last.closeFile(); err != nil {
 		return err
 	}
-	s.last.file = nil
-	err := s.l.fs.Link(s.last.temp, s.last.target)
-	if err == nil {
-		err = s.l.syncDir(filepath.Dir(s.last.target))
-	}
-	if err != nil {
-		return s.l.settle(ctx, last.Key, last.Data, err)
-	}
-	return nil
+	return s.last.link(ctx, last.Data)
 }
 
 // drop removes what a failed stage has made, as far as that can be done.

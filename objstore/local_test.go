@@ -1,6 +1,7 @@
 package objstore
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -148,5 +149,27 @@ func TestDeletingTheLastObjectRemovesItsDirectories(t *testing.T) {
 	}
 	if _, err := s.Stat(t.Context(), "a/other"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestASyncThatFailedOnceIsNotTriedAgain: after a failed sync the system may forget what
+// it had to write, so that the next one succeeds and proves nothing.
+func TestASyncThatFailedOnceIsNotTriedAgain(t *testing.T) {
+	for name, put := range map[string]func(context.Context, Store) error{
+		"put if absent": func(ctx context.Context, s Store) error { return s.PutIfAbsent(ctx, "manifest/2", []byte("two")) },
+		"stage":         stageAll,
+	} {
+		t.Run(name, func(t *testing.T) {
+			linked, failed := false, false
+			fsys := fsx.NewFault(fsx.NewMem(), func(c fsx.Call) fsx.Fate {
+				linked = linked || c.Op == "link"
+				if linked && !failed && c.Op == "syncdir" {
+					failed = true
+					return fsx.Fate{Err: errors.New("input/output error")}
+				}
+				return fsx.Fate{}
+			})
+			want(t, put(t.Context(), memLocal(t, fsys)), ErrAmbiguous)
+		})
 	}
 }

@@ -3,10 +3,10 @@ package objstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +17,6 @@ import (
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string]memObject
-	serial  uint64
 }
 
 type memObject struct {
@@ -25,10 +24,7 @@ type memObject struct {
 	info Info
 }
 
-var (
-	_ Store   = (*Memory)(nil)
-	_ Swapper = (*Memory)(nil)
-)
+var _ Store = (*Memory)(nil)
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory { return &Memory{objects: map[string]memObject{}} }
@@ -37,7 +33,7 @@ func NewMemory() *Memory { return &Memory{objects: map[string]memObject{}} }
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := &Memory{objects: make(map[string]memObject, len(m.objects)), serial: m.serial}
+	c := &Memory{objects: make(map[string]memObject, len(m.objects))}
 	for k, o := range m.objects {
 		c.objects[k] = o
 	}
@@ -135,52 +131,31 @@ func yieldListed(ctx context.Context, opts ListOptions, infos []Info, yield func
 
 // Put implements [Store].
 func (m *Memory) Put(ctx context.Context, key string, data []byte) error {
-	_, err := m.put(ctx, "put", key, data, func(memObject, bool) error { return nil })
-	return err
+	return m.put(ctx, "put", key, data, func(memObject, bool) error { return nil })
 }
 
 // PutIfAbsent implements [Store].
 func (m *Memory) PutIfAbsent(ctx context.Context, key string, data []byte) error {
-	_, err := m.put(ctx, "put if absent", key, data, func(old memObject, there bool) error {
+	return m.put(ctx, "put if absent", key, data, func(old memObject, there bool) error {
 		if there && !bytes.Equal(old.data, data) {
 			return ErrExists
 		}
 		return nil
 	})
-	return err
 }
 
-// PutIfMatch implements [Swapper].
-func (m *Memory) PutIfMatch(ctx context.Context, key string, data []byte, etag string) (Info, error) {
-	return m.put(ctx, "put if match", key, data, func(old memObject, there bool) error {
-		switch {
-		case !there:
-			return ErrNotFound
-		case old.info.ETag != etag && !bytes.Equal(old.data, data):
-			return ErrMismatch
-		}
-		return nil
-	})
-}
-
-func (m *Memory) put(ctx context.Context, op, key string, data []byte, check func(memObject, bool) error) (Info, error) {
-	err := CheckKey(key)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return Info{}, wrap(op, key, err)
+func (m *Memory) put(ctx context.Context, op, key string, data []byte, check func(old memObject, there bool) error) error {
+	if err := errors.Join(ctx.Err(), CheckKey(key)); err != nil {
+		return wrap(op, key, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old, there := m.objects[key]
 	if err := check(old, there); err != nil {
-		return Info{}, wrap(op, key, err)
+		return wrap(op, key, err)
 	}
-	m.serial++
-	info := Info{Key: key, Size: int64(len(data)), Modified: time.Now(), ETag: strconv.FormatUint(m.serial, 10)}
-	m.objects[key] = memObject{data: bytes.Clone(data), info: info}
-	return info, nil
+	m.objects[key] = memObject{data: bytes.Clone(data), info: Info{Key: key, Size: int64(len(data)), Modified: time.Now()}}
+	return nil
 }
 
 // Create implements [Store].

@@ -2,7 +2,6 @@ package objstore
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -25,7 +24,6 @@ type prefixed struct {
 
 var (
 	_ Store   = (*prefixed)(nil)
-	_ Swapper = (*prefixed)(nil)
 	_ Sweeper = (*prefixed)(nil)
 )
 
@@ -72,17 +70,6 @@ func (p *prefixed) Create(ctx context.Context, key string) (Writer, error) {
 
 func (p *prefixed) Delete(ctx context.Context, key string) error {
 	return p.store.Delete(ctx, p.dir+key)
-}
-
-// PutIfMatch fails with errors.ErrUnsupported if the store below cannot do it.
-func (p *prefixed) PutIfMatch(ctx context.Context, key string, data []byte, etag string) (Info, error) {
-	sw, ok := p.store.(Swapper)
-	if !ok {
-		return Info{}, wrap("put if match", p.dir+key, errors.ErrUnsupported)
-	}
-	info, err := sw.PutIfMatch(ctx, p.dir+key, data, etag)
-	info.Key = strings.TrimPrefix(info.Key, p.dir)
-	return info, err
 }
 
 // Sweep does nothing if the store below has nothing to sweep.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,8 +54,8 @@ type S3Options struct {
 	Transport http.RoundTripper
 }
 
-// S3 is a store in a bucket of an S3-compatible server that honours If-None-Match
-// and If-Match on writes.
+// S3 is a store in a bucket of an S3-compatible server that honours If-None-Match on
+// writes.
 type S3 struct {
 	client *minio.Client
 	core   minio.Core
@@ -62,7 +64,6 @@ type S3 struct {
 
 var (
 	_ Store   = (*S3)(nil)
-	_ Swapper = (*S3)(nil)
 	_ Sweeper = (*S3)(nil)
 )
 
@@ -132,13 +133,13 @@ func (o S3Options) credentials() *credentials.Credentials {
 
 // Get implements [Store].
 func (s *S3) Get(ctx context.Context, key string, limit int64) ([]byte, error) {
-	b, _, err := s.get(ctx, key, limit)
+	b, err := s.get(ctx, key, limit)
 	return b, wrap("get", key, err)
 }
 
-func (s *S3) get(ctx context.Context, key string, limit int64) (b []byte, info Info, err error) {
+func (s *S3) get(ctx context.Context, key string, limit int64) (b []byte, err error) {
 	if err := CheckKey(key); err != nil {
-		return nil, Info{}, err
+		return nil, err
 	}
 	err = s.retry(ctx, func() error {
 		body, stat, _, err := s.core.GetObject(ctx, s.opts.Bucket, key, minio.GetObjectOptions{})
@@ -146,8 +147,7 @@ func (s *S3) get(ctx context.Context, key string, limit int64) (b []byte, info I
 			return err
 		}
 		defer body.Close()
-		info = infoOf(stat)
-		if info.Key = key; stat.Size > limit {
+		if stat.Size > limit {
 			return ErrTooLarge
 		}
 		b, err = io.ReadAll(io.LimitReader(body, limit+1))
@@ -159,7 +159,7 @@ func (s *S3) get(ctx context.Context, key string, limit int64) (b []byte, info I
 		}
 		return err
 	})
-	return b, info, err
+	return b, err
 }
 
 // GetRange implements [Store].
@@ -167,7 +167,7 @@ func (s *S3) GetRange(ctx context.Context, key string, off, n int64) ([]byte, er
 	if err := CheckKey(key); err != nil {
 		return nil, wrap("get range", key, err)
 	}
-	if off < 0 || n < 0 {
+	if off < 0 || n < 0 || n > math.MaxInt64-off {
 		return nil, wrap("get range", key, io.ErrUnexpectedEOF)
 	}
 	if n == 0 { // a range of no bytes cannot be asked for
@@ -194,7 +194,7 @@ func (s *S3) getRange(ctx context.Context, key string, off, n int64) ([]byte, er
 	body, stat, _, err := s.core.GetObject(ctx, s.opts.Bucket, key, opts)
 	if err != nil {
 		if minio.ToErrorResponse(err).StatusCode == http.StatusRequestedRangeNotSatisfiable {
-			err = io.ErrUnexpectedEOF
+			err = errShortRange
 		}
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (s *S3) getRange(ctx context.Context, key string, off, n int64) ([]byte, er
 var errShortRange = fmt.Errorf("object ends within the range: %w", io.ErrUnexpectedEOF)
 
 func infoOf(o minio.ObjectInfo) Info {
-	return Info{Key: o.Key, Size: o.Size, Modified: o.LastModified, ETag: o.ETag}
+	return Info{Key: o.Key, Size: o.Size, Modified: o.LastModified}
 }
 
 // Stat implements [Store].
@@ -227,56 +227,68 @@ func (s *S3) Stat(ctx context.Context, key string) (info Info, err error) {
 	return info, wrap("stat", key, err)
 }
 
-// List implements [Store]. A page that fails is asked for again from where the
-// listing stood.
+// List implements [Store]. A listing that fails is gone on with from where it stood.
 func (s *S3) List(ctx context.Context, opts ListOptions) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		for {
-			var page minio.ListBucketV2Result
-			err := s.retry(ctx, func() (err error) {
-				delimiter := ""
-				if opts.Delimiter {
-					delimiter = "/"
-				}
-				page, err = s.core.ListObjectsV2(s.opts.Bucket, opts.Prefix, opts.StartAfter, "", delimiter, 1000)
-				return err
+		if opts.Delimiter {
+			s.listFolded(ctx, opts, yield)
+			return
+		}
+		for going := true; going; {
+			from := opts.StartAfter
+			err := s.retry(ctx, func() error {
+				return s.listed(ctx, opts, func(info Info) bool {
+					opts.StartAfter = info.Key
+					going = yield(info, nil)
+					return going
+				})
 			})
-			if err != nil {
+			if err == nil {
+				return
+			}
+			if opts.StartAfter == from {
 				yield(Info{}, wrap("list", opts.Prefix, err))
 				return
 			}
-			last, ok := yieldPage(page, opts.StartAfter, yield)
-			if !ok || !page.IsTruncated || last == opts.StartAfter {
-				return
-			}
-			opts.StartAfter = last
 		}
 	}
 }
 
-// yieldPage merges a page's objects and prefixes in key order and returns where
-// the next page begins.
-func yieldPage(page minio.ListBucketV2Result, after string, yield func(Info, error) bool) (string, bool) {
-	objects, prefixes := page.Contents, page.CommonPrefixes
-	for len(objects)+len(prefixes) > 0 {
-		var info Info
-		if len(prefixes) == 0 || len(objects) > 0 && objects[0].Key < prefixes[0].Prefix {
-			info, objects = infoOf(objects[0]), objects[1:]
-		} else {
-			info, prefixes = Info{Key: prefixes[0].Prefix}, prefixes[1:]
-		}
-		if info.Key <= after {
-			continue
-		}
-		after = info.Key
-		if strings.HasSuffix(after, "/") {
-			after += "\U0010ffff" // everything below the prefix has been told
-		}
+// listFolded gathers the listing, in which a page's prefixes come after its objects.
+func (s *S3) listFolded(ctx context.Context, opts ListOptions, yield func(Info, error) bool) {
+	var infos []Info
+	err := s.retry(ctx, func() error {
+		infos = infos[:0]
+		return s.listed(ctx, opts, func(info Info) bool {
+			infos = append(infos, info)
+			return true
+		})
+	})
+	if err != nil {
+		yield(Info{}, wrap("list", opts.Prefix, err))
+		return
+	}
+	slices.SortFunc(infos, func(a, b Info) int { return strings.Compare(a.Key, b.Key) })
+	for _, info := range infos {
 		if !yield(info, nil) {
-			return after, false
+			return
 		}
 	}
-	return after, true
+}
+
+// listed calls found with what the server lists until it says no.
+func (s *S3) listed(ctx context.Context, opts ListOptions, found func(Info) bool) error {
+	for o := range s.client.ListObjectsIter(ctx, s.opts.Bucket, minio.ListObjectsOptions{
+		Prefix: opts.Prefix, Recursive: !opts.Delimiter, StartAfter: opts.StartAfter,
+	}) {
+		if o.Err != nil {
+			return o.Err
+		}
+		if o.Key > opts.StartAfter && !found(infoOf(o)) {
+			return nil
+		}
+	}
+	return ctx.Err()
 }
 
 // Delete implements [Store].
@@ -299,14 +311,13 @@ func (s *S3) Put(ctx context.Context, key string, data []byte) error {
 		return wrap("put", key, err)
 	}
 	return wrap("put", key, s.retry(ctx, func() error {
-		_, err := s.putOnce(ctx, key, data, minio.PutObjectOptions{})
-		return err
+		return s.putOnce(ctx, key, data, minio.PutObjectOptions{})
 	}))
 }
 
-func (s *S3) putOnce(ctx context.Context, key string, data []byte, opts minio.PutObjectOptions) (Info, error) {
+func (s *S3) putOnce(ctx context.Context, key string, data []byte, opts minio.PutObjectOptions) error {
 	opts.DisableMultipart = true
 	opts.ContentType = "application/octet-stream"
-	up, err := s.client.PutObject(ctx, s.opts.Bucket, key, bytes.NewReader(data), int64(len(data)), opts)
-	return Info{Key: key, Size: int64(len(data)), Modified: up.LastModified, ETag: up.ETag}, err
+	_, err := s.client.PutObject(ctx, s.opts.Bucket, key, bytes.NewReader(data), int64(len(data)), opts)
+	return err
 }

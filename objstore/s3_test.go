@@ -39,6 +39,9 @@ func TestS3(t *testing.T) {
 	t.Run("transient failures are retried", transientFailuresAreRetried)
 	t.Run("sweep gives up uploads of dead writers", sweepGivesUpUploadsOfDeadWriters)
 	t.Run("the environment is heeded", s3TakesWhatTheEnvironmentGives)
+	t.Run("a refusal after a lost answer leaves it open", aRefusalAfterALostAnswerLeavesItOpen)
+	t.Run("the end of an object is final", theEndOfAnObjectIsFinal)
+	t.Run("an upload whose completion was lost is there", anUploadWhoseCompletionWasLostIsThere)
 }
 
 // unreliable loses answers, or whole requests, of the calls that a rule picks.
@@ -160,6 +163,118 @@ func TestS3OptionsAreChecked(t *testing.T) {
 	} {
 		if _, err := OpenS3(opts); err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// aRefusalAfterALostAnswerLeavesItOpen: the first write may still arrive when the second
+// is refused, as when credentials expire meanwhile.
+func aRefusalAfterALostAnswerLeavesItOpen(t *testing.T) {
+	opts := s3Bucket(t)
+	var puts atomic.Int64
+	opts.Transport = transport(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodPut {
+			return http.DefaultTransport.RoundTrip(r)
+		}
+		if puts.Add(1) == 1 {
+			return nil, errLost
+		}
+		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	})
+	want(t, openS3(t, opts).PutIfAbsent(t.Context(), "k", []byte("ours")), ErrAmbiguous)
+	if n := puts.Load(); n != 2 {
+		t.Errorf("%d writes", n)
+	}
+	err := openS3(t, opts).PutIfAbsent(t.Context(), "k", []byte("ours")) // refused at once
+	if err == nil || errors.Is(err, ErrAmbiguous) {
+		t.Errorf("a write that was refused is %v", err)
+	}
+}
+
+// theEndOfAnObjectIsFinal asks for bytes beyond it, once.
+func theEndOfAnObjectIsFinal(t *testing.T) {
+	opts := s3Bucket(t)
+	ok(t, openS3(t, opts).Put(t.Context(), "k", []byte("value")))
+	for _, off := range []int64{3, 5, 100, 1<<63 - 2} {
+		var n atomic.Int64
+		opts.Transport = &unreliable{func(*http.Request) (bool, bool) { n.Add(1); return false, false }}
+		_, err := openS3(t, opts).GetRange(t.Context(), "k", off, 4)
+		want(t, err, io.ErrUnexpectedEOF)
+		if n := n.Load(); n > 1 {
+			t.Errorf("asked %d times for bytes at %d of 5", n, off)
+		}
+	}
+}
+
+// anUploadWhoseCompletionWasLostIsThere: some servers know no such upload any more when
+// its completion is asked for again.
+func anUploadWhoseCompletionWasLostIsThere(t *testing.T) {
+	opts := s3Bucket(t)
+	var n atomic.Int64
+	opts.Transport = transport(func(r *http.Request) (*http.Response, error) {
+		switch {
+		case r.Method != http.MethodPost || !r.URL.Query().Has("uploadId"):
+		case n.Add(1) == 1:
+			resp, err := http.DefaultTransport.RoundTrip(r)
+			if err == nil {
+				resp.Body.Close()
+				err = errLost
+			}
+			return nil, err
+		default:
+			return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	s := openS3(t, opts)
+	w, err := s.Create(t.Context(), "big")
+	ok(t, err)
+	_, err = w.Write(make([]byte, 6<<20))
+	ok(t, err)
+	ok(t, w.Close())
+	info, err := s.Stat(t.Context(), "big")
+	ok(t, err)
+	if info.Size != 6<<20 || n.Load() != 2 {
+		t.Errorf("%d bytes after %d tries", info.Size, n.Load())
+	}
+}
+
+// transport answers requests.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestS3CallsEndWithTheirContext: every request carries the caller's context.
+func TestS3CallsEndWithTheirContext(t *testing.T) {
+	type mark struct{}
+	var foreign atomic.Int64
+	s := openS3(t, S3Options{
+		Bucket: "bucket", Endpoint: "http://127.0.0.1:1", Region: "r", AccessKey: "a", SecretKey: "s", Attempts: 1,
+		Transport: transport(func(r *http.Request) (*http.Response, error) {
+			if r.Context().Value(mark{}) == nil {
+				foreign.Add(1)
+			}
+			return nil, errLost
+		}),
+	})
+	ctx := context.WithValue(t.Context(), mark{}, true)
+	for name, call := range map[string]func() error{
+		"get":           func() error { _, err := s.Get(ctx, "k", 1); return err },
+		"get range":     func() error { _, err := s.GetRange(ctx, "k", 0, 1); return err },
+		"stat":          func() error { _, err := s.Stat(ctx, "k"); return err },
+		"put":           func() error { return s.Put(ctx, "k", nil) },
+		"put if absent": func() error { return s.PutIfAbsent(ctx, "k", nil) },
+		"delete":        func() error { return s.Delete(ctx, "k") },
+		"sweep":         func() error { _, err := s.Sweep(ctx, "", 0); return err },
+		"list": func() (err error) {
+			for _, err = range s.List(ctx, ListOptions{}) {
+			}
+			return err
+		},
+	} {
+		want(t, call(), errLost)
+		if foreign.Swap(0) != 0 {
+			t.Errorf("%s: a request that its context does not end", name)
 		}
 	}
 }

@@ -27,12 +27,15 @@ func s3Cause(err error) error {
 	case resp.Code == minio.NoSuchKey, resp.StatusCode == http.StatusNotFound:
 		return errors.Join(ErrNotFound, err)
 	case resp.StatusCode == http.StatusPreconditionFailed:
-		return errors.Join(ErrMismatch, err)
+		return errors.Join(errPrecondition, err)
 	case !mayPass(resp.StatusCode):
 		return errors.Join(ErrRefused, err)
 	}
 	return err
 }
+
+// errPrecondition: the key of a conditional write is taken.
+var errPrecondition = errors.New("precondition failed")
 
 // badCredentials are answers about credentials that are not of status 401 or 403.
 var badCredentials = []string{"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
@@ -45,7 +48,7 @@ func mayPass(status int) bool {
 
 // passing reports whether a failed call may succeed when it is made again.
 func passing(err error) bool {
-	for _, final := range []error{ErrNotFound, ErrMismatch, ErrExists, ErrTooLarge, ErrDenied, ErrNoBucket, ErrRefused, errShortRange} {
+	for _, final := range []error{ErrNotFound, ErrTooLarge, ErrDenied, ErrNoBucket, ErrRefused, errShortRange} {
 		if errors.Is(err, final) {
 			return false
 		}
@@ -74,68 +77,48 @@ func backoff(first time.Duration, try int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// PutIfAbsent implements [Store].
+// PutIfAbsent implements [Store]. It writes until the outcome is known. Any failure is
+// settled by reading back, a key that is taken too: it may be our own write, whose answer
+// was lost, that took it.
 func (s *S3) PutIfAbsent(ctx context.Context, key string, data []byte) error {
 	if err := CheckKey(key); err != nil {
 		return wrap("put if absent", key, err)
 	}
+	return wrap("put if absent", key, s.putIfAbsent(ctx, key, data))
+}
+
+func (s *S3) putIfAbsent(ctx context.Context, key string, data []byte) error {
 	var opts minio.PutObjectOptions
 	opts.SetMatchETagExcept("*")
-	_, err := s.conditional(ctx, key, data, opts, ErrExists)
-	return wrap("put if absent", key, err)
-}
-
-// PutIfMatch implements [Swapper].
-func (s *S3) PutIfMatch(ctx context.Context, key string, data []byte, etag string) (Info, error) {
-	if err := CheckKey(key); err != nil {
-		return Info{}, wrap("put if match", key, err)
-	}
-	var opts minio.PutObjectOptions
-	opts.SetMatchETag(etag)
-	info, err := s.conditional(ctx, key, data, opts, ErrMismatch)
-	return info, wrap("put if match", key, err)
-}
-
-// conditional writes under a condition until the outcome is known. Any failure is
-// settled by reading back, a failed condition too: it may be our own write, whose
-// answer was lost, that made it fail.
-func (s *S3) conditional(ctx context.Context, key string, data []byte, opts minio.PutObjectOptions, lost error) (Info, error) {
-	open := false // a write may still be on its way
+	open := false // a write may have arrived, or be on its way still
 	for try := 1; ; try++ {
-		info, err := s.putOnce(ctx, key, data, opts)
-		if err = s3Cause(err); err == nil {
-			return info, nil
+		err := s3Cause(s.putOnce(ctx, key, data, opts))
+		if err == nil {
+			return nil
 		}
-		if errors.Is(err, ErrNotFound) && !open {
-			return Info{}, err
+		taken := errors.Is(err, errPrecondition)
+		if !taken && !passing(err) {
+			return inDoubt(open, err)
 		}
-		failed := errors.Is(err, ErrMismatch)
-		if !failed && !passing(err) {
-			if open {
-				err = errors.Join(ErrAmbiguous, err)
-			}
-			return Info{}, err
-		}
-		open = open || !failed && minio.ToErrorResponse(err).StatusCode != http.StatusConflict
-		got, there, back := s.get(ctx, key, int64(len(data)))
+		open = open || taken || minio.ToErrorResponse(err).StatusCode != http.StatusConflict
+		got, back := s.get(ctx, key, int64(len(data)))
 		switch {
 		case back == nil && bytes.Equal(got, data):
-			return there, nil
-		case failed && (back == nil || errors.Is(back, ErrTooLarge)):
-			return Info{}, lost
-		case lost == ErrExists && (back == nil || errors.Is(back, ErrTooLarge)):
-			return Info{}, lost
+			return nil
+		case back == nil || errors.Is(back, ErrTooLarge):
+			return ErrExists
 		}
-		if try >= s.opts.Attempts || ctx.Err() != nil {
-			if open || failed {
-				return Info{}, errors.Join(ErrAmbiguous, err)
-			}
-			return Info{}, err
-		}
-		if sleep.For(ctx, backoff(s.opts.Backoff, try)) != nil {
-			return Info{}, errors.Join(ErrAmbiguous, ctx.Err())
+		if try >= s.opts.Attempts || sleep.For(ctx, backoff(s.opts.Backoff, try)) != nil {
+			return inDoubt(open, err)
 		}
 	}
+}
+
+func inDoubt(open bool, err error) error {
+	if open {
+		return errors.Join(ErrAmbiguous, err)
+	}
+	return err
 }
 
 // Create implements [Store] with a multipart upload: at most one part is held in
@@ -154,6 +137,7 @@ type s3Writer struct {
 	buf    []byte
 	upload string
 	parts  []minio.CompletePart
+	size   int64
 	err    error
 	done   bool
 }
@@ -170,6 +154,7 @@ func (w *s3Writer) Write(b []byte) (int, error) {
 		}
 		n := min(len(b), part-len(w.buf))
 		w.buf = append(w.buf, b[:n]...)
+		w.size += int64(n)
 		b = b[n:]
 		if len(w.buf) == part {
 			w.err = w.flush()
@@ -203,8 +188,7 @@ func (w *s3Writer) flush() error {
 	return err
 }
 
-// Close implements [Writer]. An upload whose completion is reported missing was
-// completed by an earlier try if the object is there with the right size.
+// Close implements [Writer].
 func (w *s3Writer) Close() error {
 	if w.done {
 		return wrap("close", w.key, errClosed)
@@ -218,16 +202,29 @@ func (w *s3Writer) Close() error {
 		err = w.flush()
 	}
 	if err == nil {
-		err = w.store.retry(w.ctx, func() error {
-			_, err := w.store.core.CompleteMultipartUpload(w.ctx, w.store.opts.Bucket, w.key, w.upload, w.parts, minio.PutObjectOptions{})
-			return err
-		})
+		err = w.complete()
 	}
 	if err != nil {
 		return wrap("close", w.key, errors.Join(err, w.Abort()))
 	}
 	w.done = true
 	return nil
+}
+
+// complete makes the parts an object. An upload that is not known any more was completed
+// by an earlier try if the object is there with the right size.
+func (w *s3Writer) complete() error {
+	tried := false
+	return w.store.retry(w.ctx, func() error {
+		_, err := w.store.core.CompleteMultipartUpload(w.ctx, w.store.opts.Bucket, w.key, w.upload, w.parts, minio.PutObjectOptions{})
+		if tried && errors.Is(s3Cause(err), ErrNotFound) {
+			if info, back := w.store.Stat(w.ctx, w.key); back == nil && info.Size == w.size {
+				return nil
+			}
+		}
+		tried = true
+		return err
+	})
 }
 
 // Abort implements [Writer].
@@ -254,8 +251,12 @@ func (s *S3) Sweep(ctx context.Context, prefix string, age time.Duration) (int, 
 		if time.Since(up.Initiated) < age {
 			continue
 		}
-		if err := s.core.AbortMultipartUpload(ctx, s.opts.Bucket, up.Key, up.UploadID); err != nil {
-			return swept, wrap("sweep", prefix, s3Cause(err))
+		err := s3Cause(s.core.AbortMultipartUpload(ctx, s.opts.Bucket, up.Key, up.UploadID))
+		if errors.Is(err, ErrNotFound) {
+			continue // it ended meanwhile
+		}
+		if err != nil {
+			return swept, wrap("sweep", prefix, err)
 		}
 		swept++
 	}

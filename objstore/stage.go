@@ -2,8 +2,8 @@ package objstore
 
 import (
 	"context"
-	"errors"
-	"sync"
+
+	"github.com/foldlog/foldlog/internal/parallel"
 )
 
 // Object is a key and its bytes.
@@ -33,27 +33,11 @@ func Stage(ctx context.Context, s Store, objects []Object, last Object) (commit 
 	if st, ok := s.(Stager); ok {
 		return st.Stage(ctx, objects, last)
 	}
-	err = concurrently(len(objects), func(i int) error { return s.Put(ctx, objects[i].Key, objects[i].Data) })
+	err = parallel.Each(len(objects), stageWidth, func(i int) error { return s.Put(ctx, objects[i].Key, objects[i].Data) })
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error { return s.PutIfAbsent(ctx, last.Key, last.Data) }, nil
-}
-
-// concurrently makes calls 0 to n-1, some at once, and returns their errors.
-func concurrently(n int, call func(int) error) error {
-	errs := make([]error, n)
-	turn := make(chan struct{}, stageWidth)
-	var wg sync.WaitGroup
-	for i := range n {
-		turn <- struct{}{}
-		wg.Go(func() {
-			errs[i] = call(i)
-			<-turn
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 // Stage implements [Stager].

@@ -35,13 +35,6 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Swapper is a [Store] that can also replace one known state of an object.
-type Swapper interface {
-	// PutIfMatch replaces the object whose ETag is still etag and describes the
-	// new one: ErrMismatch if it changed, ErrNotFound if it is gone.
-	PutIfMatch(ctx context.Context, key string, data []byte, etag string) (Info, error)
-}
-
 // Sweeper is a [Store] in which writers that died leave something behind.
 type Sweeper interface {
 	// Sweep removes what unfinished writes under a prefix left longer than age
@@ -67,8 +60,6 @@ type Info struct {
 	Size int64
 	// Modified is by the store's clock; zero for a common prefix.
 	Modified time.Time
-	// ETag names the object's present state; empty where the store has none.
-	ETag string
 }
 
 // ListOptions selects what List yields. The zero value is everything.
@@ -88,8 +79,6 @@ var (
 	ErrNotFound = errors.New("object not found")
 	// ErrExists: a conditional write found the key taken.
 	ErrExists = errors.New("object exists")
-	// ErrMismatch: the object is not in the state that the caller knew.
-	ErrMismatch = errors.New("object has changed")
 	// ErrAmbiguous: a conditional write may or may not have happened, now or later.
 	ErrAmbiguous = errors.New("outcome of the write is unknown")
 	// ErrTooLarge: the object exceeds the caller's limit.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/lance"
-	"github.com/foldlog/foldlog/lance/internal/parallel"
+	"github.com/foldlog/foldlog/internal/parallel"
 	"github.com/foldlog/foldlog/objstore"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/foldlog/foldlog/lance"
-	"github.com/foldlog/foldlog/lance/internal/parallel"
+	"github.com/foldlog/foldlog/internal/parallel"
 )
 
 // hider knows the keys of the generations that a scan has passed.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/foldlog/foldlog/lance/internal/parallel"
+	"github.com/foldlog/foldlog/internal/parallel"
 	"github.com/foldlog/foldlog/objstore"
 )
 

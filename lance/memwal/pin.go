@@ -5,7 +5,7 @@ import (
 
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/format"
-	"github.com/foldlog/foldlog/lance/internal/parallel"
+	"github.com/foldlog/foldlog/internal/parallel"
 	"github.com/foldlog/foldlog/lance/internal/pins"
 )
 

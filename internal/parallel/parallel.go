@@ -1,4 +1,4 @@
-// Package parallel does reads that wait for a store side by side.
+// Package parallel makes calls that wait for a disk or a store side by side.
 package parallel
 
 import "sync"
