@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -287,4 +288,62 @@ func BenchmarkManyEvents(b *testing.B) {
 			}
 		}
 	})
+	for name, pass := range map[string]func(*View) int{
+		"items": func(v *View) (n int) {
+			for _, err := range v.Items(b.Context(), ItemQuery{}) {
+				check(b, err)
+				n++
+			}
+			return n
+		},
+		"folds": func(v *View) (n int) {
+			for _, err := range v.Folds(b.Context()) {
+				check(b, err)
+				n++
+			}
+			return n
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			before, peak := heapBytes(), newPeak()
+			for b.Loop() {
+				v, err := l.View(b.Context())
+				check(b, err)
+				if n := pass(v); n != items+1 {
+					b.Fatal(n)
+				}
+			}
+			b.ReportMetric(float64(peak.stop()-before)/(1<<20), "peak-MiB")
+		})
+	}
+}
+
+// peak samples how much memory is allocated.
+type peak struct {
+	quit chan struct{}
+	most chan uint64
+}
+
+func newPeak() *peak {
+	p := &peak{make(chan struct{}), make(chan uint64)}
+	go func() {
+		most := uint64(0)
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapAlloc)
+			select {
+			case <-p.quit:
+				p.most <- most
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}()
+	return p
+}
+
+func (p *peak) stop() uint64 {
+	close(p.quit)
+	return <-p.most
 }

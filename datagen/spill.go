@@ -25,7 +25,7 @@ func newSpillFile() (*spillFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(f.Name()) // where files that are open can be: then nothing stays after a crash
+	_ = os.Remove(f.Name()) // where an open file can be: then nothing stays after a crash
 	return &spillFile{f: f}, nil
 }
 
