@@ -10,7 +10,6 @@ BENCHSTAT   = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 VERSION    ?= $(shell git describe --tags --dirty 2>/dev/null)
 LDFLAGS     = -s -w -X github.com/foldlog/foldlog/internal/version.number=$(VERSION)
 PLATFORMS   = linux/arm64 darwin/arm64 windows/amd64
-
 RELEASES    = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 # Test settings.
@@ -27,44 +26,25 @@ MINUTES    ?= 60
 RATE       ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help build ui browser bench-ui soak-ui pictures demo test unit race fmt vet tags lint oracle cross bench bench-search bench-server optuna bench-optuna proto benchstat fuzz soak release container guide-charts clean
+.PHONY: help build demo test unit race fmt vet tags lint cross clean ui browser pictures oracle optuna fuzz soak soak-ui bench benchstat bench-server bench-search bench-ui bench-optuna guide-charts proto release container
 
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Every day
 
 build: ui ## Build ./foldlog, its dashboard in it
 	go build -trimpath -ldflags '$(LDFLAGS)' -o foldlog ./cmd/foldlog
-
-ui: ui/dist/index.html ## Build the dashboard (needs Node; without it foldlog is built without a dashboard)
-
-UI_SOURCES = $(shell find ui/src ui/public -type f) $(wildcard ui/*.json ui/*.ts ui/*.html)
-
-ui/dist/index.html: $(UI_SOURCES)
-	@if [ -z "$$CI" ] && ! command -v npm >/dev/null; then \
-		echo "ui: left out, the dashboard is built by Node"; exit 0; fi; \
-	set -e; npm ci --prefix ui --no-audit --no-fund; npm run --prefix ui build; touch $@
-
-browser: build ## Test the dashboard in Debian's headless Chromium, on logs that are being written
-	node --test --test-reporter=spec ui/tests/browser.test.mjs
-
-bench-ui: build ## Measure how soon every view of a large root is there: SCALE=part of it
-	SCALE='$(SCALE)' node ui/tests/large.mjs
-
-soak-ui: build ## Watch the memory of open pages while MINUTES=60 of RATE=1000 events a second are written
-	MINUTES='$(MINUTES)' RATE='$(RATE)' node ui/tests/hour.mjs
-
-pictures: build ## Make the pictures of the guide from the demonstration's logs
-	node ui/tests/pictures.mjs docs/guide/pictures
 
 demo: build ## Build foldlog and run its demonstration
 	./foldlog demo
 
 test: fmt vet tags unit race ## Run everything that must pass before a change is merged
 
-unit: ## Run the tests
+unit: ## Run the tests: PKG=./journal/...
 	go test -timeout $(TIMEOUT) $(PKG)
 
-race: ## Run the short tests under the race detector
+race: ## Run the short tests under the race detector: PKG=./journal/...
 	@if [ -z "$$CI" ] && ! command -v "$$(go env CC)" >/dev/null; then \
 		echo "race: left out, the race detector needs a C compiler"; exit 0; fi; \
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 go test -race -short -timeout $(TIMEOUT) $(PKG)
@@ -82,10 +62,6 @@ tags: ## Build as users do: with Go alone, with and without the built page
 lint: fmt vet ## Run staticcheck (staticcheck.conf) besides gofmt and go vet
 	go run $(STATICCHECK) $(PKG)
 
-oracle: ## Hold the Lance tables against the real library (needs Node)
-	npm ci --prefix lance/oracle --no-audit --no-fund
-	CI=true go test -timeout $(TIMEOUT) ./lance/...
-
 cross: ## Build and vet for the other platforms
 	@set -e; for platform in $(PLATFORMS); do \
 		echo "cross $$platform"; \
@@ -93,31 +69,34 @@ cross: ## Build and vet for the other platforms
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go vet $(PKG); \
 	done
 
-bench: ## Run the benchmarks: BENCH=regexp, BENCHCOUNT=n, PKG=./journal
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 2h $(PKG)
+clean: ## Remove what make built
+	rm -rf foldlog dist ui/dist/assets ui/dist/*.*
+
+##@ The dashboard, which Node builds
+
+ui: ui/dist/index.html ## Build the dashboard (needs Node; without it foldlog is built without a dashboard)
+
+UI_SOURCES = $(shell find ui/src ui/public -type f) $(wildcard ui/*.json ui/*.ts ui/*.html)
+
+ui/dist/index.html: $(UI_SOURCES)
+	@if [ -z "$$CI" ] && ! command -v npm >/dev/null; then \
+		echo "ui: left out, the dashboard is built by Node"; exit 0; fi; \
+	set -e; npm ci --prefix ui --no-audit --no-fund; npm run --prefix ui build; touch $@
+
+browser: build ## Test the dashboard in Debian's headless Chromium, on logs that are being written
+	node --test --test-reporter=spec ui/tests/browser.test.mjs
+
+pictures: build ## Make the pictures of the guide from the demonstration's logs
+	node ui/tests/pictures.mjs docs/guide/pictures
+
+##@ Search for faults, and hold it against the real thing
+
+oracle: ## Hold the Lance tables against the real library (needs Node)
+	npm ci --prefix lance/oracle --no-audit --no-fund
+	CI=true go test -timeout $(TIMEOUT) ./lance/...
 
 optuna: build ## Hold the Optuna server against Optuna's real client: OPTUNA=checkout
 	PYTHON='$(PYTHON)' study/optuna/realclient/run.sh test '$(OPTUNA)' ./foldlog
-
-bench-optuna: build ## Compare the Optuna server with Optuna's own: OPTUNA=checkout
-	PYTHON='$(PYTHON)' study/optuna/realclient/run.sh bench '$(OPTUNA)' ./foldlog
-
-proto: ## Generate the code of the Optuna service anew (needs protoc 3.21.12)
-	@set -e; bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; \
-	GOBIN=$$bin go install $(PROTOC_GO); GOBIN=$$bin go install $(PROTOC_GRPC); \
-	PATH="$$bin:$$PATH" protoc --proto_path=. --go_out=. --go_opt=paths=source_relative \
-		--go-grpc_out=. --go-grpc_opt=paths=source_relative study/optuna/optunapb/storage.proto
-
-bench-search: ## Compare the samplers with Optuna's: PYTHON=interpreter, SEEDS=n
-	nice go run ./internal/benchsearch -markdown -python '$(PYTHON)' -seeds $(SEEDS)
-
-bench-server: ## Load a server on loopback: SCALE=part of 30,000 runs, 11 million points, 50,000 trials
-	@rm -rf $${TMPDIR:-/tmp}/foldlog-bench-*
-	FOLDLOG_BENCH_SCALE=$(SCALE) go test -run '^$$' -bench 'Calls|Restart|Ingest' -benchtime 2s -timeout 30m ./server; \
-		status=$$?; rm -rf $${TMPDIR:-/tmp}/foldlog-bench-*; exit $$status
-
-benchstat: ## Compare two saved outputs of make bench: OLD=file NEW=file
-	go run $(BENCHSTAT) $(OLD) $(NEW)
 
 fuzz: ## Run every fuzz target for FUZZTIME
 	@set -e; go list -f '{{.Dir}} {{.ImportPath}}' $(PKG) | while read -r dir pkg; do \
@@ -129,6 +108,42 @@ fuzz: ## Run every fuzz target for FUZZTIME
 
 soak: ## Run the tests named TestSoak... for SOAK each
 	FOLDLOG_SOAK=$(SOAK) go test -count 1 -timeout 24h -v -run '^TestSoak' $(PKG)
+
+soak-ui: build ## Watch the memory of open pages while MINUTES=60 of RATE=1000 events a second are written
+	MINUTES='$(MINUTES)' RATE='$(RATE)' node ui/tests/hour.mjs
+
+##@ Measure
+
+bench: ## Run the benchmarks: BENCH=regexp, BENCHCOUNT=n, PKG=./journal
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 2h $(PKG)
+
+benchstat: ## Compare two saved outputs of make bench: OLD=file NEW=file
+	go run $(BENCHSTAT) $(OLD) $(NEW)
+
+bench-server: ## Load a server on loopback: SCALE=part of 30,000 runs, 11 million points, 50,000 trials
+	@rm -rf $${TMPDIR:-/tmp}/foldlog-bench-*
+	FOLDLOG_BENCH_SCALE=$(SCALE) go test -run '^$$' -bench 'Calls|Restart|Ingest' -benchtime 2s -timeout 30m ./server; \
+		status=$$?; rm -rf $${TMPDIR:-/tmp}/foldlog-bench-*; exit $$status
+
+bench-search: ## Compare the samplers with Optuna's: PYTHON=interpreter, SEEDS=n
+	nice go run ./internal/benchsearch -markdown -python '$(PYTHON)' -seeds $(SEEDS)
+
+bench-ui: build ## Measure how soon every view of a large root is there: SCALE=part of it
+	SCALE='$(SCALE)' node ui/tests/large.mjs
+
+bench-optuna: build ## Compare the Optuna server with Optuna's own: OPTUNA=checkout
+	PYTHON='$(PYTHON)' study/optuna/realclient/run.sh bench '$(OPTUNA)' ./foldlog
+
+##@ Make files that are kept, and releases
+
+guide-charts: ## Draw the charts of the guide again, from its own commands
+	FOLDLOG_BLESS=1 go test -count 1 -run 'TestDocumentsSayWhatHappens/docs/guide/analysis.md' ./cmd/foldlog
+
+proto: ## Generate the code of the Optuna service anew (needs protoc 3.21.12)
+	@set -e; bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; \
+	GOBIN=$$bin go install $(PROTOC_GO); GOBIN=$$bin go install $(PROTOC_GRPC); \
+	PATH="$$bin:$$PATH" protoc --proto_path=. --go_out=. --go_opt=paths=source_relative \
+		--go-grpc_out=. --go-grpc_opt=paths=source_relative study/optuna/optunapb/storage.proto
 
 release: ui ## Archives for every platform and their checksums, in dist
 	@set -e; rm -rf dist; mkdir -p dist; version='$(VERSION)'; version=$${version:-dev}; version=$${version#v}; \
@@ -146,8 +161,3 @@ release: ui ## Archives for every platform and their checksums, in dist
 container: ## Build the container image, with podman or docker
 	@tool=$$(command -v podman || command -v docker) || { echo "container: there is neither podman nor docker" >&2; exit 1; }; \
 	$$tool build -f Containerfile --build-arg VERSION='$(or $(VERSION),dev)' -t foldlog .
-guide-charts: ## Draw the charts of the guide again, from its own commands
-	FOLDLOG_BLESS=1 go test -count 1 -run 'TestDocumentsSayWhatHappens/docs/guide/analysis.md' ./cmd/foldlog
-
-clean: ## Remove what make built
-	rm -rf foldlog dist ui/dist/assets ui/dist/*.*
