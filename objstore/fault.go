@@ -64,16 +64,9 @@ var (
 // goroutine makes it; it may sleep to be a slow store.
 func NewFault(s Store, hook func(Call) Fate) *Fault { return &Fault{store: s, hook: hook} }
 
-func (f *Fault) fate(op, key string) Fate {
+func (f *Fault) fate(op, key string) (fate Fate) {
 	c := Call{Op: op, Key: key}
-	n, alive := f.Next(c.Mutates())
-	if !alive {
-		return Fate{Err: ErrCrashed}
-	}
-	c.N = n
-	fate := f.hook(c)
-	if fate.Crash {
-		f.Crash()
+	if !f.Admit(c.Mutates(), func(n int) bool { c.N = n; fate = f.hook(c); return fate.Crash }) {
 		fate.Err = ErrCrashed
 	}
 	return fate

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/foldlog/foldlog/datagen"
@@ -350,9 +349,6 @@ func (s *Server) failedItems(ctx context.Context, l *datagenLog, in *failureList
 	for i := range list {
 		ids[i] = list[i].ID
 	}
-	if n := len(list); n == q.Limit {
-		last := q.Order.Place(&list[n-1])
-		page.Next = encodeCursor(strconv.FormatInt(last.Key, 10), last.ID)
-	}
+	page.Next = placeAfter(q, list)
 	return ids, nil
 }

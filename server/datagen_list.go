@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -81,11 +80,7 @@ func (s *Server) listExperiments(_ context.Context, in *experimentListInput) (*s
 	}
 	sort.SliceStable(page.Items, func(i, j int) bool { return page.Items[i].UpdatedMS > page.Items[j].UpdatedMS })
 	page.Total = len(page.Items)
-	from = min(from, page.Total)
-	page.Items = page.Items[from:min(page.Total, from+pageSize(in.Limit))]
-	if end := from + len(page.Items); end < page.Total {
-		page.Next = encodeCursor(itoa(end))
-	}
+	page.Items, page.Next = pageOf(page.Items, from, pageSize(in.Limit))
 	return &struct{ Body ExperimentPage }{page}, nil
 }
 
@@ -262,19 +257,6 @@ func (in *itemListInput) query() (q datagen.ItemQuery, err error) {
 	return q, err
 }
 
-// placeCursor reads the cursor of a list of items: the place of the last one.
-func placeCursor(cursor string) (*datagen.ItemPlace, error) {
-	parts, err := decodeCursor(cursor, 2)
-	if err != nil {
-		return nil, err
-	}
-	key, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil {
-		return nil, problem(http.StatusBadRequest, "the cursor is not one of this server")
-	}
-	return &datagen.ItemPlace{Key: key, ID: parts[1]}, nil
-}
-
 func (s *Server) listItems(ctx context.Context, in *itemListInput) (*struct{ Body ItemPage }, error) {
 	l, err := s.experiment(in.ID)
 	if err != nil {
@@ -294,10 +276,7 @@ func (s *Server) listItems(ctx context.Context, in *itemListInput) (*struct{ Bod
 	for i := range list {
 		page.Items = append(page.Items, itemLine(list[i]))
 	}
-	if n := len(list); n == q.Limit && !q.Reverse {
-		last := q.Order.Place(&list[n-1])
-		page.Next = encodeCursor(strconv.FormatInt(last.Key, 10), last.ID)
-	}
+	page.Next = placeAfter(q, list)
 	return &struct{ Body ItemPage }{page}, nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -171,8 +170,6 @@ func (s *Server) dashboard(w http.ResponseWriter, r *http.Request) {
 	}
 	http.ServeFileFS(w, r, s.ui, name)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // alive are the runs that have said something lately and have not ended, the
 // newest first.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -252,22 +253,9 @@ func (s *Server) annotations(_ context.Context, in *annotationsInput) (*struct{ 
 		segments += len(o.Outline.Segments)
 	}
 	if from+len(page.Items) < page.Total {
-		page.Next = encodeCursor(fmt.Sprint(from + len(page.Items)))
+		page.Next = encodeCursor(strconv.Itoa(from + len(page.Items)))
 	}
 	return &struct{ Body AnnotationPage }{page}, nil
-}
-
-// indexCursor is a cursor that counts.
-func indexCursor(cursor string) (int, error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	parts, err := decodeCursor(cursor, 1)
-	if err != nil {
-		return 0, err
-	}
-	n, err := parseOffset(parts[0])
-	return int(n), err
 }
 
 // className is a class of annotations as the API spells it.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -73,15 +74,7 @@ func (s *Server) catalogue(in *namesInput, count func([]*projection.Run) map[str
 	}
 	sort.Slice(page.Items, func(i, j int) bool { return page.Items[i].Name < page.Items[j].Name })
 	page.Total = len(page.Items)
-	limit := in.Limit
-	if limit == 0 {
-		limit = 1000
-	}
-	from = min(from, page.Total)
-	page.Items = page.Items[from:min(page.Total, from+limit)]
-	if end := from + len(page.Items); end < page.Total {
-		page.Next = encodeCursor(itoa(end))
-	}
+	page.Items, page.Next = pageOf(page.Items, from, cmp.Or(in.Limit, mostPage))
 	return &struct{ Body NamePage }{page}, nil
 }
 

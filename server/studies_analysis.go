@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -161,7 +162,7 @@ func (s *Server) studyImportance(ctx context.Context, in *importanceInput) (*str
 	if in.Objective >= len(st.Config.Directions) {
 		return nil, problem(http.StatusBadRequest, "the study has no such objective")
 	}
-	value, pending := s.slow.get("importance "+itoa(in.Objective)+" "+in.ID, snap.Seq(), func() any {
+	value, pending := s.slow.get("importance "+strconv.Itoa(in.Objective)+" "+in.ID, snap.Seq(), func() any {
 		return importanceOf(snap, st, in.Objective)
 	})
 	v, ok := value.(Importance)

@@ -167,11 +167,7 @@ func (s *Server) listStudies(_ context.Context, in *studyListInput) (*struct{ Bo
 	}
 	sort.SliceStable(page.Items, func(i, j int) bool { return page.Items[i].LastMS > page.Items[j].LastMS })
 	page.Total = len(page.Items)
-	from = min(from, page.Total)
-	page.Items = page.Items[from:min(page.Total, from+pageSize(in.Limit))]
-	if end := from + len(page.Items); end < page.Total {
-		page.Next = encodeCursor(itoa(end))
-	}
+	page.Items, page.Next = pageOf(page.Items, from, pageSize(in.Limit))
 	return &struct{ Body StudyPage }{page}, nil
 }
 

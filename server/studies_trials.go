@@ -251,12 +251,9 @@ func (s *Server) listTrials(ctx context.Context, in *trialListInput) (*struct{ B
 		from = in.Offset
 	}
 	page := TrialPage{Items: []TrialItem{}, Total: len(list), Seq: Count(snap.Seq())}
-	from = min(from, len(list))
-	for _, t := range list[from:min(len(list), from+pageSize(in.Limit))] {
+	list, page.Next = pageOf(list, from, pageSize(in.Limit))
+	for _, t := range list {
 		page.Items = append(page.Items, trialItem(snap, st, t.trial))
-	}
-	if end := from + len(page.Items); end < len(list) {
-		page.Next = encodeCursor(itoa(end))
 	}
 	return &struct{ Body TrialPage }{page}, nil
 }

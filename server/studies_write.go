@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -306,7 +307,7 @@ func (in *tellInput) outcome(st *study.Study) (study.Outcome, error) {
 	case err != nil || !state.Terminal():
 		return o, problem(http.StatusUnprocessableEntity, "the state is complete, pruned or failed")
 	case state == study.Complete && len(o.Values) != len(st.Config.Directions):
-		return o, problem(http.StatusUnprocessableEntity, "a complete trial has one value for each of "+itoa(len(st.Config.Directions))+" objectives")
+		return o, problem(http.StatusUnprocessableEntity, "a complete trial has one value for each of "+strconv.Itoa(len(st.Config.Directions))+" objectives")
 	case state != study.Complete && len(o.Values) > 0:
 		return o, problem(http.StatusUnprocessableEntity, "a trial that is not complete has no values: report has intermediate ones")
 	case state != study.Failed && (o.Error != "" || in.Body.Retries != nil):
@@ -401,7 +402,7 @@ func (s *Server) report(ctx context.Context, in *reportInput) (*trialOutput, err
 			return problem(http.StatusUnprocessableEntity, "steps count from 0")
 		}
 		if len(values) != len(st.Config.Directions) {
-			return problem(http.StatusUnprocessableEntity, "a report has one value for each of "+itoa(len(st.Config.Directions))+" objectives")
+			return problem(http.StatusUnprocessableEntity, "a report has one value for each of "+strconv.Itoa(len(st.Config.Directions))+" objectives")
 		}
 		if t.Managed {
 			return tx.LifecycleFenced(f, &study.MutateReport{Step: uint64(in.Body.Step), Values: values})

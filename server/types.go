@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -205,40 +204,3 @@ func (a *Any) UnmarshalJSON(b []byte) error {
 
 // Schema implements huma.SchemaProvider.
 func (Any) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Description: "any JSON value"} }
-
-// Cursors are opaque to clients.
-
-func encodeCursor(parts ...string) string {
-	b, err := json.Marshal(parts)
-	if err != nil {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-// decodeCursor answers 400 where a cursor is not one of this server with that
-// many parts.
-func decodeCursor(cursor string, n int) ([]string, error) {
-	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	var parts []string
-	if err == nil {
-		err = json.Unmarshal(b, &parts)
-	}
-	if err != nil || len(parts) != n {
-		return nil, problem(400, "the cursor is not one of this server")
-	}
-	return parts, nil
-}
-
-// page sizes of lists.
-const (
-	defaultPage = 100
-	mostPage    = 1000
-)
-
-func pageSize(limit int) int {
-	if limit <= 0 {
-		return defaultPage
-	}
-	return min(limit, mostPage)
-}

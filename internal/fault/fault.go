@@ -12,15 +12,26 @@ type Calls struct {
 	crashed bool
 }
 
-// Next takes a call in, and returns how many calls so far changed something, with
-// this one if it does; alive is false after a crash, when calls do not count.
-func (c *Calls) Next(changes bool) (n int, alive bool) {
+// Admit takes a call in and asks decide about it, which gets the number of calls so
+// far that changed something, with this one if it does, and tells whether the process
+// crashes here. After a crash nobody is asked and calls do not count; they are not
+// admitted, nor is the call of the crash.
+func (c *Calls) Admit(changes bool, decide func(n int) (crash bool)) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if changes && !c.crashed {
+	if c.crashed {
+		c.mu.Unlock()
+		return false
+	}
+	if changes {
 		c.changes++
 	}
-	return c.changes, !c.crashed
+	n := c.changes
+	c.mu.Unlock()
+	if decide(n) {
+		c.Crash()
+		return false
+	}
+	return true
 }
 
 // Changes returns the number of changing calls so far.

@@ -60,16 +60,9 @@ func NewFault(fsys FS, hook func(Call) Fate) *Fault {
 	return &Fault{fs: fsys, hook: hook}
 }
 
-func (f *Fault) fate(op, path string) Fate {
+func (f *Fault) fate(op, path string) (fate Fate) {
 	c := Call{Op: op, Path: path}
-	n, alive := f.Next(c.Mutates())
-	if !alive {
-		return Fate{Err: ErrCrashed}
-	}
-	c.N = n
-	fate := f.hook(c)
-	if fate.Crash {
-		f.Crash()
+	if !f.Admit(c.Mutates(), func(n int) bool { c.N = n; fate = f.hook(c); return fate.Crash }) {
 		fate.Err = ErrCrashed
 	}
 	return fate
