@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"mime"
+	"strconv"
 	"strings"
 
 	"github.com/foldlog/foldlog/study"
@@ -152,7 +153,7 @@ func packColumns(seq uint64, st *study.Study, list []sortedTrial) ([]byte, error
 	p.codes("number", "", numbers, most, nil)
 	p.codes("state", "", states, 'z', nil)
 	for k, v := range values {
-		p.floats("value", itoa(k), v)
+		p.floats("value", strconv.Itoa(k), v)
 	}
 	p.params(list)
 	p.floats("started", "", started)
