@@ -5,6 +5,7 @@ import { useLink } from './lib/live'
 import { at, follow, usePlace } from './lib/router'
 import { chooseTheme, chosenTheme, useTheme } from './lib/theme'
 import { Empty, Failure } from './parts/basic'
+import { Keys } from './parts/keys'
 import { Overview } from './views/overview'
 import { Runs } from './views/runs'
 import { Run } from './views/run'
@@ -80,7 +81,7 @@ function Top({ part, locked }: { part: string; locked: boolean }) {
         <nav class="nav" aria-label="Views">
           {parts.map(([p, title]) => <a key={p} href={'/' + p} aria-current={p === current ? 'page' : undefined}>{title}</a>)}
         </nav>
-        <div class="top-right">{!locked && <Linked />}<ThemeSwitch /></div>
+        <div class="top-right">{!locked && <Linked />}<Keys /><ThemeSwitch /></div>
       </div>
     </header>
   )

@@ -1,6 +1,6 @@
 // The dashboard in a real browser, on a real server, on logs that real writers write.
 import assert from 'node:assert/strict'
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { all, datagenItem, hostile, liveStudy } from './fixtures.mjs'
@@ -177,7 +177,7 @@ test('an experiment shows its funnel, failures, items, and how an item came abou
     await sees(page, 'rewrite')
     await page.getByRole('tab', { name: 'Items' }).click()
     await sees(page, '3 items')
-    await page.getByRole('radio', { name: 'filtered' }).click()
+    await page.getByRole('radio', { name: 'Filtered' }).click()
     await sees(page, '1 item')
     await sees(page, 'doc-0003')
     await page.getByRole('radio', { name: 'All' }).click()
@@ -307,6 +307,142 @@ test('everything can be reached by the keyboard', { skip }, () => on('/runs', as
   await until('its details', () => page.url().includes('tab=details'))
   assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-selected')), 'true')
 }))
+
+test('a run has one colour, on its page, in lists and among others', { skip }, async () => {
+  const slugs = ['vision-base-lr0.004', 'vision-base-lr0.012', 'vision-resumed']
+  const own = new Map()
+  for (const slug of slugs) await on('/runs/' + slug, async page => {
+    await until('its colour', () => page.locator('.title .swatch').isVisible())
+    own.set(slug, await page.locator('.title .swatch').evaluate(e => getComputedStyle(e).backgroundColor))
+  })
+  assert.equal(new Set(own.values()).size, 3, 'they differ')
+  await on('/compare?' + slugs.map(r => 'run=' + r).join('&'), async page => {
+    const line = slug => page.getByRole('button', { name: 'Show ' + slug, exact: true }).locator('path').evaluate(e => getComputedStyle(e).stroke)
+    for (const slug of slugs) assert.equal(await line(slug), own.get(slug), slug)
+    await page.getByRole('tab', { name: 'Table' }).click()
+    await until('the table', () => page.locator('.tr', { hasText: slugs[0] }).isVisible())
+    for (const slug of slugs) assert.equal(await page.locator('.tr', { has: page.getByRole('link', { name: slug, exact: true }) }).locator('.swatch').evaluate(e => getComputedStyle(e).backgroundColor), own.get(slug), slug)
+  })
+  await on('/compare?' + Array.from({ length: 4 }, (_, i) => `run=none-${20 * i}`).join('&'), async page => {
+    const strokes = await until('four lines', async () => { const l = await page.locator('.legend path').evaluateAll(list => list.map(e => e.getAttribute('stroke') + e.getAttribute('stroke-dasharray'))); return l.length === 4 && l })
+    assert.equal(new Set(strokes).size, 4, 'those of one colour are dashed differently')
+  })
+})
+
+test('runs are grouped by what they differ in, and the best of a table stands out', { skip }, async () => {
+  const link = '/compare?' + [0.004, 0.008, 0.012].map(lr => 'run=vision-base-lr' + lr).join('&') + '&run=vision-resumed'
+  await on(link, async page => {
+    await page.getByLabel('Group by').selectOption('knobs/lr')
+    await until('the groups', async () => /knobs\/lr 0\.012\s*2 runs/.test(await page.locator('.legend').first().innerText()))
+    assert.equal(new URL(page.url()).searchParams.get('group'), 'knobs/lr')
+    await painted(page)
+    const canvas = page.locator('section[aria-label="val/loss"] canvas')
+    await canvas.focus()
+    await page.keyboard.press('End')
+    await until('the mean', async () => /knobs\/lr 0\.012, mean of 2/.test(await page.locator('section[aria-label="val/loss"]').innerText()))
+  })
+  await on(link + '&tab=table&col=metric:val/loss', async page => {
+    await until('the best', () => page.locator('.best').first().isVisible())
+    const best = Number(await page.locator('.best').first().innerText())
+    for (const text of await page.locator('.tr:not(.th) span[role=gridcell]:nth-child(3)').allInnerTexts()) assert.ok(best <= Number(text), `${best} is the best, and there is ${text}`)
+  })
+  await on('/runs?q=vision-base', async page => {
+    await page.getByRole('button', { name: 'Compare first 5' }).click()
+    await sees(page, 'Compare 5 runs')
+  })
+})
+
+test('charts are taken along as pictures and as values', { skip }, () => on('/runs/vision-base-lr0.02', async page => {
+  const chart = page.locator('section[aria-label="val/loss"]')
+  await until('the chart', async () => /60 points/.test(await chart.innerText().catch(() => '')))
+  const take = async what => {
+    await chart.locator('canvas').hover()
+    await chart.locator('.save summary').click()
+    const [file] = await Promise.all([page.waitForEvent('download'), chart.getByRole('button', { name: what }).click()])
+    return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) }
+  }
+  const picture = await take('Picture (PNG)'), values = await take('Values (CSV)')
+  assert.match(picture.name, /^val-loss.*\.png$/)
+  assert.equal(picture.bytes.subarray(1, 4).toString(), 'PNG')
+  const lines = values.bytes.toString().trim().split('\r\n')
+  assert.equal(lines[0], 'line,step,value')
+  assert.equal(lines.length, 61)
+  assert.match(lines[60], /^split=val,300,0\.\d+$/)
+}))
+
+test('keys are told of, and work everywhere', { skip }, () => on('/', async page => {
+  await sees(page, 'vision-search')
+  await page.keyboard.press('?')
+  const dialog = page.getByRole('dialog', { name: 'Keys' })
+  await until('the help', () => dialog.isVisible())
+  await page.keyboard.press('Escape')
+  await until('that it is gone', async () => !await dialog.isVisible())
+  await page.keyboard.press('g')
+  await page.keyboard.press('r')
+  await until('the runs', () => page.url().endsWith('/runs'))
+  await page.keyboard.press('/')
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Filter by name, description or tag')
+  await page.keyboard.type('g?vision')
+  assert.equal(await page.getByLabel('Filter by name').inputValue(), 'g?vision')
+  assert.equal(await dialog.isVisible(), false)
+  await page.getByLabel('Filter by name').fill('vision-base')
+  await sees(page, '5 runs')
+  await page.getByRole('columnheader', { name: 'Step' }).getByRole('button').focus()
+  await page.keyboard.press('Enter')
+  await until('an order', () => new URL(page.url()).searchParams.get('sort') === '-step')
+  assert.equal(await page.getByRole('columnheader', { name: 'Step' }).getAttribute('aria-sort'), 'descending')
+  await page.getByRole('radio', { name: 'All' }).focus()
+  await page.keyboard.press('ArrowRight')
+  await until('the running ones', () => new URL(page.url()).searchParams.get('status') === 'running')
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Running')
+}))
+
+test('a list of a million items goes to any place', { skip }, async () => {
+  const experiment = await until('the experiment', async () => (await (await fetch(server.base + '/api/v1/datagen')).json()).items[0])
+  const total = 1_000_000, asked = []
+  const page = await open(browser, server.base, '/nowhere')
+  // The server's own lists of this length are measured by bench-ui.
+  await page.route(/\/items\?/, route => {
+    const q = new URL(route.request().url()).searchParams, offset = Number(q.get('offset') ?? 0), reverse = q.get('reverse') === 'true'
+    asked.push(offset)
+    const items = Array.from({ length: Math.min(Number(q.get('limit')), total - offset) }, (_, i) => {
+      const n = reverse ? total - 1 - offset - i : offset + i
+      return { item: 'item-' + n, root: 'item-' + n, parent: '', status: 'completed', step: '', attempt: 0, events: 1, failures: 0, error_type: '', tags: {}, created_ms: 1, updated_ms: 1, suspect: false }
+    })
+    return route.fulfill({ json: { seq: '1', items, next: '', total } })
+  })
+  const shows = n => until(`item ${n} in sight`, () => page.evaluate(n => {
+    const box = document.querySelector('.table').getBoundingClientRect(), row = [...document.querySelectorAll('.tr:not(.th)')].find(r => r.querySelector('a')?.innerText === 'item-' + n)?.getBoundingClientRect()
+    return !!row && row.top >= box.top && row.bottom <= box.bottom
+  }, n))
+  try {
+    await page.goto(server.base + `/datagen/${experiment.id}?tab=items&at=500001`)
+    await shows(500000)
+    await page.getByLabel('Go to row').fill('750000')
+    await page.keyboard.press('Enter')
+    await shows(749999)
+    assert.equal(new URL(page.url()).searchParams.get('at'), '750000')
+    const table = page.locator('.table')
+    await table.focus()
+    await page.keyboard.press('End')
+    await shows(999999)
+    await page.keyboard.press('Home')
+    await shows(0)
+    await table.hover()
+    for (let i = 1; i <= 3; i++) {
+      await page.mouse.wheel(0, 340)
+      await shows(10 * i + 2)
+    }
+    await table.evaluate(t => { t.scrollTop = (t.scrollHeight - t.clientHeight) / 4 })
+    await until('a quarter', () => page.evaluate(() => [...document.querySelectorAll('.tr:not(.th) a')].some(a => Math.abs(Number(a.innerText.slice(5)) - 250000) < 100)))
+    await page.getByRole('columnheader', { name: 'Item' }).getByRole('button').click()
+    await shows(0)
+    await page.getByRole('columnheader', { name: 'Item' }).getByRole('button').click()
+    await shows(999999)
+    assert.ok(asked.length < 40, `${asked.length} pages were asked for`)
+    assert.deepEqual(page.faults, [])
+  } finally { await page.context().close() }
+})
 
 test('a phone shows every view without scrolling sideways', { skip }, async () => {
   const id = await idOf('vision-search')

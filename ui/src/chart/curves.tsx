@@ -11,7 +11,9 @@ export interface Line {
   xs: ArrayLike<number>
   ys: ArrayLike<number>
   dim?: boolean
-  dash?: boolean
+  dash?: number[]
+  /** as wide as lines that stand out */
+  bold?: boolean
 }
 export interface Band { from: number; to: number; label: string; odd: boolean }
 export interface Mark { x: number; kind: 'checkpoint' | 'resumed' | 'interrupted' | 'failed' | 'opened'; label: string }
@@ -75,7 +77,7 @@ export function Curves(p: CurvesProps) {
   const draw = useCallback((g: Geom) => {
     p.bands?.forEach(b => drawBand(g, b))
     p.marks?.forEach(m => drawMark(g, m))
-    const many = shown.length > 30
+    const many = shown.length > 30 && !shown.some(l => l.bold)
     const first = [...shown].sort((a, b) => Number(!!b.dim) - Number(!!a.dim))
     for (const l of first) if (l.key !== p.strong) drawLine(g, l, many, p.strong ? 0.25 : 1)
     for (const l of shown) if (l.key === p.strong) drawLine(g, l, false, 1, true)
@@ -88,14 +90,15 @@ export function Curves(p: CurvesProps) {
     for (const l of lines) for (let i = 0; i < l.xs.length; i++) if (l.xs[i] >= x.min && l.xs[i] <= x.max) all.add(l.xs[i])
     return [...all].sort((a, b) => a - b)
   }, [lines, x])
-  return <Plot height={p.height ?? 220} x={x} y={y} label={p.label} draw={draw} tip={tip} stops={stops} zoom={p.zoom} reset={p.reset} />
+  const table = () => [['line', xKind === 'step' ? 'step' : 'milliseconds', 'value'], ...lines.flatMap(l => Array.from(l.xs, (v, i) => [l.label, v, l.ys[i]]))]
+  return <Plot height={p.height ?? 220} x={x} y={y} label={p.label} draw={draw} tip={tip} stops={stops} zoom={p.zoom} reset={p.reset} table={table} />
 }
 
 function drawLine(g: Geom, l: Line & { smooth: ArrayLike<number> | null }, many: boolean, alpha: number, strong = false) {
   const { ctx } = g
   ctx.strokeStyle = ctx.fillStyle = l.color
   ctx.lineJoin = 'round'
-  ctx.setLineDash(l.dash ? [4, 3] : [])
+  ctx.setLineDash(l.dash ?? [])
   const base = l.dim ? 0.32 : 1
   if (l.smooth) {
     ctx.globalAlpha = 0.22 * base * alpha
@@ -103,7 +106,7 @@ function drawLine(g: Geom, l: Line & { smooth: ArrayLike<number> | null }, many:
     trace(g, l.xs, l.ys)
   }
   ctx.globalAlpha = base * alpha
-  ctx.lineWidth = strong ? 2.4 : many ? 1 : 1.6
+  ctx.lineWidth = strong || l.bold ? 2.6 : many ? 1 : 1.6
   trace(g, l.xs, l.smooth ?? l.ys)
   ctx.setLineDash([])
   drawOdd(g, l)

@@ -16,7 +16,7 @@ interface Props {
 
 interface Column { name: string; at: Float64Array; axis: Axis; place: (v: number) => number }
 
-const height = 340, top = 40, bottom = height - 14, mostLines = 1500, mostBest = 500, most = 14
+const height = 340, top = 40, bottom = height - 14, mostLines = 1200, mostBest = 200, most = 14
 
 /** The trials that are drawn, from the worst to the best: all, or the best and an even sample of the rest. */
 function sampleOf(rank: Float64Array): { shown: Int32Array; complete: number } {
@@ -76,7 +76,7 @@ export function Parallel(p: Props) {
   useLayoutEffect(() => {
     if (!width) return
     const ctx = begin(canvas.current!), col = colorsOfPage(canvas.current!)
-    drawLines(ctx, shown, inside, p.rank, col.muted, k => trace(ctx, k))
+    drawLines(ctx, shown.length, inside, col.muted, k => trace(ctx, k))
     columns.forEach((c, a) => drawAxis(ctx, c, xAt(a), a === columns.length - 1, col))
   }, [width, columns, shown, inside, theme])
   useLayoutEffect(() => {
@@ -150,26 +150,26 @@ export function Parallel(p: Props) {
 }
 
 /** Lines of about the same rank share a stroke: each for itself takes a browser long. */
-const bundle = 12
+const bundle = 8
 
-function drawLines(ctx: CanvasRenderingContext2D, shown: Int32Array, inside: Uint8Array, rank: Float64Array, muted: string, trace: (k: number) => void) {
-  const dense = shown.length > 300, size = dense ? bundle : 1
+function drawLines(ctx: CanvasRenderingContext2D, lines: number, inside: Uint8Array, muted: string, trace: (k: number) => void) {
+  const dense = lines > 300, size = dense ? bundle : 1
   const shade = scaleColors()
   const strokes = (wanted: number, style: (r: number) => void) => {
     let n = 0
-    for (let k = 0; k <= shown.length; k++) {
-      if (k < shown.length && inside[k] !== wanted) continue
-      if (n && (n === size || k === shown.length)) { ctx.stroke(); n = 0 }
-      if (k === shown.length) break
-      if (n++ === 0) { style(rank[shown[k]]); ctx.beginPath() }
+    for (let k = 0; k <= lines; k++) {
+      if (k < lines && inside[k] !== wanted) continue
+      if (n && (n === size || k === lines)) { ctx.stroke(); n = 0 }
+      if (k === lines) break
+      if (n++ === 0) { style(lines > 1 ? k / (lines - 1) : 1); ctx.beginPath() }
       trace(k)
     }
   }
   ctx.lineWidth = 1
   strokes(0, () => { ctx.globalAlpha = 0.06; ctx.strokeStyle = muted })
   strokes(1, r => {
-    ctx.globalAlpha = dense ? 0.1 + 0.6 * r ** 6 : 0.3 + 0.6 * r ** 2
-    ctx.lineWidth = r > 0.97 ? 1.8 : 1
+    ctx.globalAlpha = dense ? 0.09 + 0.75 * r ** 16 : 0.3 + 0.6 * r ** 2
+    ctx.lineWidth = r > 0.98 ? 1.8 : 1
     ctx.strokeStyle = shade(r)
   })
   ctx.globalAlpha = 1

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useTheme } from '../lib/theme'
+import { Save } from './save'
 import { type Axis, placeOf, ticks, valueAt } from './scale'
 
 // The frame of every chart: axes, the pointer, zoom by dragging, the keyboard, and
@@ -38,6 +39,8 @@ export interface PlotProps {
   zoom?: (from: number, to: number) => void
   reset?: () => void
   pick?: (px: number, py: number) => void
+  /** what is drawn, as rows, the first of them their headings */
+  table?: () => (string | number)[][]
   children?: ComponentChildren
 }
 
@@ -137,6 +140,7 @@ export function Plot(p: PlotProps) {
         onDblClick={() => p.reset?.()} onKeyDown={key} onBlur={() => setTip(null)} />
       {drag && geom.current && <div class="plot-drag" style={{ left: Math.min(...drag), width: Math.abs(drag[1] - drag[0]), top: geom.current.top, height: geom.current.bottom - geom.current.top }} />}
       {tip && !drag && geom.current && <TipBox tip={tip} g={geom.current} width={width} />}
+      {p.table && <Save name={p.label} canvas={() => canvas.current!} table={p.table} />}
       <span class="sr" aria-live="polite">{said}</span>
       {p.children}
     </div>
@@ -172,7 +176,7 @@ function paint(canvas: HTMLCanvasElement, box: Element, width: number, p: PlotPr
   ctx.font = font
   const colors = colorsOfPage(box)
   const top = 8, bottom = p.height - (p.x.label ? 36 : 22)
-  const yTicks = ticks(p.y, p.y.kind === 'category' ? 0 : Math.max(2, Math.floor((bottom - top) / 38)))
+  const yTicks = ticks(p.y, p.y.kind === 'category' ? 0 : Math.max(2, Math.floor((bottom - top) / 30)))
   const widest = Math.max(0, ...yTicks.map(t => ctx.measureText(cut(t.text)).width))
   const left = Math.ceil(Math.max(28, Math.min(140, widest) + 10)) + (p.y.label ? 16 : 0)
   const right = width - 10

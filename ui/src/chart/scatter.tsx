@@ -12,6 +12,8 @@ export interface ScatterProps {
   /** points that stand out are drawn last */
   strong?: (i: number) => boolean
   line?: { xs: number[]; ys: number[]; steps?: boolean }
+  /** points without a value that are marked at the lower edge */
+  lost?: (i: number) => boolean
   label: string
   height?: number
   tip: (i: number) => { title: string; rows: Tip['rows'] }
@@ -22,7 +24,7 @@ export interface ScatterProps {
 
 export function Scatter(p: ScatterProps) {
   const grid = useRef<Grid | null>(null)
-  const draw = useCallback((g: Geom) => { grid.current = drawDots(g, p) }, [p.x, p.y, p.xs, p.ys, p.color, p.line, p.strong])
+  const draw = useCallback((g: Geom) => { grid.current = drawDots(g, p) }, [p.x, p.y, p.xs, p.ys, p.color, p.line, p.strong, p.lost])
   const tip = (px: number, py: number, g: Omit<Geom, 'ctx'>): Tip | null => {
     let i = nearest(grid.current, px, py)
     if (i < 0 && Math.abs(py - (g.top + g.bottom) / 2) < 1) i = column(p, px, g)
@@ -39,7 +41,8 @@ export function Scatter(p: ScatterProps) {
     const i = nearest(grid.current, px, py)
     if (i >= 0) p.open?.(i)
   }
-  return <Plot height={p.height ?? 240} x={p.x} y={p.y} label={p.label} draw={draw} tip={tip} stops={stops} pick={pick} zoom={p.zoom} reset={p.reset} />
+  return <Plot height={p.height ?? 240} x={p.x} y={p.y} label={p.label} draw={draw} tip={tip} stops={stops} pick={pick} zoom={p.zoom} reset={p.reset}
+    table={() => [['number', p.x.label ?? 'x', p.y.label ?? 'y'], ...Array.from(p.xs, (v, i) => [i, v, p.ys[i]])]} />
 }
 
 /** Where the dots are: of each square of the plane the last dot, and of each dot the one before it in its square. */
@@ -98,7 +101,7 @@ class Cloud {
     for (let py = Math.max(0, y0); py < Math.min(height, y0 + side); py++) for (let px = Math.max(0, x0); px < Math.min(width, x0 + side); px++) {
       const k = 4 * (py * width + px), part = data[k + 3] === 0 ? 1 : 0.5
       for (let c = 0; c < 3; c++) data[k + c] += (rgb[c] - data[k + c]) * part
-      data[k + 3] += (255 - data[k + 3]) * 0.5
+      data[k + 3] += (255 - data[k + 3]) * 0.32
     }
     return true
   }
@@ -129,8 +132,9 @@ function drawDots(g: Geom, p: ScatterProps): Grid {
   }
   ctx.globalAlpha = many ? 1 : n > 800 ? 0.7 : 0.85
   for (let i = 0; i < n; i++) {
-    if (!Number.isFinite(p.xs[i]) || !Number.isFinite(p.ys[i])) continue
-    const x = g.x(p.xs[i]), y = g.y(p.ys[i])
+    const there = Number.isFinite(p.ys[i])
+    if (!Number.isFinite(p.xs[i]) || !there && !p.lost?.(i)) continue
+    const x = g.x(p.xs[i]), y = there ? g.y(p.ys[i]) : g.bottom - 4
     if (!(x >= 0 && x < wide && y >= 0 && y < high)) continue
     px[i] = x; py[i] = y
     const stands = p.strong?.(i)
@@ -144,14 +148,17 @@ function drawDots(g: Geom, p: ScatterProps): Grid {
   cloud?.draw(ctx)
   ctx.globalAlpha = 1
   if (p.line) drawPath(g, p.line)
-  for (const i of strong) put(i, r + 1.2)
+  for (const i of strong) { // with a rim, so that they stand out from a crowd
+    ctx.fillStyle = g.colors.panel
+    ctx.beginPath(); ctx.arc(px[i], py[i], r + 2.6, 0, 6.3); ctx.fill()
+    last = ''
+    put(i, r + 1.2)
+  }
   return { px, py, across, head, before }
 }
 
 function drawPath(g: Geom, l: { xs: number[]; ys: number[]; steps?: boolean }) {
   const { ctx } = g
-  ctx.strokeStyle = g.colors.accent
-  ctx.lineWidth = 1.8
   ctx.lineJoin = 'round'
   ctx.beginPath()
   l.xs.forEach((v, i) => {
@@ -162,6 +169,11 @@ function drawPath(g: Geom, l: { xs: number[]; ys: number[]; steps?: boolean }) {
       ctx.lineTo(x, y)
     }
   })
+  ctx.strokeStyle = g.colors.panel
+  ctx.lineWidth = 4
+  ctx.stroke()
+  ctx.strokeStyle = g.colors.accent
+  ctx.lineWidth = 1.8
   ctx.stroke()
 }
 

@@ -18,7 +18,7 @@ export function Timeline({ columns: c, tip, open }: Props) {
   const stops = useCallback(() => [...c.started].filter(v => v > 0 && v >= x.min && v <= x.max).sort((a, b) => a - b), [c, x])
   if (!(to > from)) return <div class="empty"><strong>No trial has begun</strong></div>
   return (
-    <Plot height={Math.max(140, lanes * rowHeight + 40)} x={x} y={y} label={`Timeline of ${c.numbers.length} trials in ${lanes} rows`} draw={draw} stops={stops} zoom={(a, b) => setRange([a, b])} reset={() => setRange(null)}
+    <Plot height={Math.max(140, lanes * rowHeight + 40)} x={x} y={y} label={`Timeline of ${c.numbers.length} trials in ${lanes} rows`} draw={draw} stops={stops} table={() => [['number', 'row', 'began', 'ended'], ...Array.from(lane, (l, i) => [i, l + 1, c.started[i], c.ended[i]])]} zoom={(a, b) => setRange([a, b])} reset={() => setRange(null)}
       tip={(px, py) => {
         const b = find(px, py) ?? drawn.current.find(b => Math.abs(b.x0 - px) < 1)
         return b ? { at: [Math.max(b.x0, Math.min(px, b.x1)), b.y], cross: false, ...tip(b.i) } : null

@@ -1,9 +1,12 @@
-// A run has its colour everywhere: it follows from its name. In a group, names
-// that would share one are moved on to the next that is free.
+// A run has its colour everywhere: it follows from its name and nothing else. Names
+// that count, as those of a sweep do, get colours that follow each other. Where two of a
+// group share a colour their lines are dashed differently.
 
 const hues = [
   ['#3a5fd9', '#86a3ff'], ['#d4622a', '#ff9d66'], ['#12855a', '#4fd1a0'], ['#b23a9a', '#f08bdb'], ['#8a6d00', '#e2c14d'],
   ['#0a86a6', '#5fcbe6'], ['#c2334d', '#ff8596'], ['#6b4fc9', '#b5a0ff'], ['#5b6673', '#b4bfca'], ['#805a48', '#d6ab95'],
+  ['#5f8f1f', '#a9d86b'], ['#1f3a93', '#a9bcff'], ['#e0457b', '#ffa0c0'], ['#0f6b66', '#6fd6cf'], ['#a8521a', '#ffb887'],
+  ['#8e3fbf', '#d9a2ff'], ['#3b7a3b', '#8fd18f'], ['#b8860b', '#ffd97a'], ['#4a6fa5', '#9fc0ea'], ['#9b2f2f', '#ff9c8f'],
 ]
 
 function hash(s: string): number {
@@ -24,20 +27,30 @@ function shade(i: number, dark: boolean): string {
 
 export const colorAt = (i: number) => shade(i, isDark())
 
-/** Colours of a group of names. */
-export function colorsOf(names: string[]): Map<string, string> {
-  const dark = isDark()
-  const taken = new Set<number>()
-  const out = new Map<string, string>()
-  const size = Math.max(hues.length, names.length)
-  for (const name of [...names].sort()) {
-    let i = hash(name) % hues.length
-    for (let tries = 0; taken.has(i) && tries < size; tries++) i = (i + 1) % size
-    taken.add(i)
-    out.set(name, shade(i, dark))
+/** The place of a name among the colours: names that differ in their last number are next to each other. */
+function placeOf(name: string): number {
+  const digits = /(\d{1,9})\D*$/.exec(name)
+  if (!digits) return hash(name) % hues.length
+  const rest = name.slice(0, digits.index) + name.slice(digits.index + digits[1].length)
+  return (hash(rest) + Number(digits[1])) % hues.length
+}
+
+export const colorOf = (name: string) => shade(placeOf(name), isDark())
+
+const dashes = [[], [7, 3], [2, 3], [10, 3, 2, 3]]
+
+/** Colours of a group of names, and the dashes of those whose colour another one has. */
+export function colorsOf(names: string[]): Map<string, Ink> {
+  const dark = isDark(), taken = new Map<number, number>(), out = new Map<string, Ink>()
+  for (const name of [...new Set(names)].sort()) {
+    const i = placeOf(name), before = taken.get(i) ?? 0
+    taken.set(i, before + 1)
+    out.set(name, { color: shade(i, dark), dash: dashes[before % dashes.length] })
   }
   return out
 }
+
+export interface Ink { color: string; dash: number[] }
 
 /** A colour between cold and warm for a part from 0 (worst) to 1 (best). */
 export function scaleColor(part: number, dark = isDark()): string {

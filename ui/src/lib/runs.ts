@@ -3,6 +3,12 @@ import type { Curve } from './types'
 
 const wishes = [/^(val|eval|valid|test).*acc/i, /acc/i, /^(val|eval|valid|test).*loss/i, /loss/i, /reward|return|score|bleu|f1|auc/i]
 
+/** What is better of a metric, as far as its name tells. */
+export function betterOf(name: string): 'lower' | 'higher' | null {
+  if (/loss|error|(^|[/_.-])(err|wer|cer|mse|mae|rmse|nll|perplexity|ppl)($|[/_.-])/i.test(name)) return 'lower'
+  return /acc|reward|score|bleu|auc|recall|precision|(^|[/_.-])(f1|map|iou|dice)($|[/_.-])/i.test(name) ? 'higher' : null
+}
+
 /** The names that say most about a run, the most telling first. */
 export function telling(names: string[], most: number): string[] {
   const rank = (n: string) => { const i = wishes.findIndex(w => w.test(n)); return i < 0 ? wishes.length : i }

@@ -127,9 +127,18 @@ export function Check({ on, set, children }: { on: boolean; set: (on: boolean) =
 
 /** Buttons of which one is on. */
 export function Choice<T extends string>({ options, value, set, label }: { options: [T, string][]; value: T; set: (v: T) => void; label: string }) {
+  const at = Math.max(0, options.findIndex(o => o[0] === value))
+  const key = (e: KeyboardEvent) => {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key]
+    if (by === undefined) return
+    e.preventDefault()
+    const next = (at + by + options.length) % options.length
+    set(options[next][0])
+    ;((e.currentTarget as HTMLElement).children[next] as HTMLElement).focus()
+  }
   return (
-    <div class="choice" role="radiogroup" aria-label={label}>
-      {options.map(([v, title]) => <button key={v} role="radio" aria-checked={v === value} onClick={() => set(v)}>{title}</button>)}
+    <div class="choice" role="radiogroup" aria-label={label} onKeyDown={key}>
+      {options.map(([v, title], i) => <button key={v} role="radio" aria-checked={v === value} tabIndex={i === at ? 0 : -1} onClick={() => set(v)}>{title}</button>)}
     </div>
   )
 }

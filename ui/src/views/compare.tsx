@@ -1,11 +1,12 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import { Curves, type Line } from '../chart/curves'
-import { get, post, url } from '../lib/api'
-import { colorsOf } from '../lib/color'
-import { count, plural } from '../lib/format'
+import { get, number, post, url } from '../lib/api'
+import { colorAt, colorsOf, type Ink } from '../lib/color'
+import { count, plural, text as textOf } from '../lib/format'
+import { groupedLines } from '../lib/groups'
 import { useLive, useThrottled } from '../lib/live'
 import { at, useQuery } from '../lib/router'
-import { groupsOf, piecesOf } from '../lib/runs'
+import { betterOf, groupsOf, piecesOf } from '../lib/runs'
 import type { Diff, NameItem, Page, RunItem, RunSeries } from '../lib/types'
 import { useLoad, useSeen } from '../lib/use'
 import { useTheme } from '../lib/theme'
@@ -32,6 +33,7 @@ export function Compare() {
   useLive('all', () => url('live'), { run: changed, reset: soon }, soon)
   const tab = q.get('tab') ?? 'curves'
   const shown = slugs.filter(r => !hidden.has(r))
+  const groups = useGroups(slugs, q.get('group') ?? '', theme)
   if (!slugs.length) return <><div class="head"><div><h1>Compare runs</h1></div></div><div class="panel"><Empty title="No runs chosen">Choose some in <a class="link" href={at.runs}>the list of runs</a>.</Empty></div></>
   const toggle = (slug: string) => {
     const next = new Set(hidden)
@@ -43,25 +45,52 @@ export function Compare() {
       <div class="head"><div><div class="crumbs"><a href={at.runs}>Runs</a></div><h1>Compare {plural(slugs.length, 'run')}</h1></div></div>
       <div class="legend" role="group" aria-label="Runs">
         {slugs.slice(0, 40).map(slug => (
-          <span key={slug} onMouseEnter={() => setStrong(slug)} onMouseLeave={() => setStrong(null)} style={{ opacity: hidden.has(slug) ? 0.45 : 1 }}>
-            <button aria-pressed={!hidden.has(slug)} aria-label={`Show ${slug}`} title={hidden.has(slug) ? 'Show' : 'Hide'} onClick={() => toggle(slug)} onFocus={() => setStrong(slug)} onBlur={() => setStrong(null)}><i class="swatch" style={{ background: hidden.has(slug) ? 'var(--faint)' : colors.get(slug) }} /></button>
+          groups ? null : <span key={slug} onMouseEnter={() => setStrong(slug)} onMouseLeave={() => setStrong(null)} style={{ opacity: hidden.has(slug) ? 0.45 : 1 }}>
+            <button aria-pressed={!hidden.has(slug)} aria-label={`Show ${slug}`} title={hidden.has(slug) ? 'Show' : 'Hide'} onClick={() => toggle(slug)} onFocus={() => setStrong(slug)} onBlur={() => setStrong(null)}><Stroke color={hidden.has(slug) ? 'var(--faint)' : colors.get(slug)!.color} dash={colors.get(slug)!.dash} /></button>
             <a href={at.run(slug)} class="clip">{slug}</a>
           </span>
         ))}
-        {slugs.length > 40 && <span class="note">and {slugs.length - 40} more: point at a curve for its name</span>}
+        {groups && [...groups.colors].map(([g, color]) => <span key={g}><Stroke color={color} dash={[]} />{g} <span class="note">{plural([...groups.of.values()].filter(v => v === g).length, 'run')}</span></span>)}
+        {!groups && slugs.length > 40 && <span class="note">and {slugs.length - 40} more: point at a curve for its name</span>}
       </div>
       <Tabs label="Parts of the comparison" current={tab} onPick={t => set({ tab: t === 'curves' ? null : t })} tabs={[['curves', 'Curves', names.data ? count(names.data.total) : ''], ['table', 'Table'], ['diff', 'Metadata']]} />
-      {tab === 'table' ? <RunTable slugs={slugs} colors={colors} version={version} /> : tab === 'diff' ? <Differences slugs={slugs} /> : (
+      {tab === 'table' ? <RunTable slugs={slugs} version={version} /> : tab === 'diff' ? <Differences slugs={slugs} /> : (
         <>
-          <ChartBar s={s} set={set} q={q} />
-          <Show of={names}>{n => <Overlays names={n.items.map(i => i.name)} slugs={shown} colors={colors} s={s} q={q} set={set} strong={strong} version={version} />}</Show>
+          <ChartBar s={s} set={set} q={q}><GroupBy slugs={slugs} value={q.get('group') ?? ''} set={group => set({ group })} /></ChartBar>
+          <Show of={names}>{n => <Overlays names={n.items.map(i => i.name)} slugs={shown} colors={colors} groups={groups} s={s} q={q} set={set} strong={strong} version={version} />}</Show>
         </>
       )}
     </>
   )
 }
 
-interface OverlayProps { slugs: string[]; colors: Map<string, string>; s: ChartSettings; strong: string | null; version: number }
+interface Groups { of: Map<string, string>; colors: Map<string, string> }
+
+/** The runs by their value of a key of the metadata, each value with a colour. */
+function useGroups(slugs: string[], key: string, theme: string): Groups | null {
+  const runs = useLoad(key ? ['group', key, ...slugs].join('\0') : null, s => get<Page<RunItem>>('runs', { slug: slugs, meta: [key], limit: 1000 }, s), true)
+  return useMemo(() => {
+    if (!key || !runs.data) return null
+    const of = new Map(runs.data.items.map(r => [r.slug, `${key} ${key in r.metadata ? textOf(r.metadata[key]) : 'not there'}`]))
+    const values = [...new Set(of.values())].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }))
+    return { of, colors: new Map(values.map((v, i) => [v, colorAt(i)])) }
+  }, [key, runs.data, theme])
+}
+
+/** By what runs can be grouped: in what they differ. */
+function GroupBy({ slugs, value, set }: { slugs: string[]; value: string; set: (key: string | null) => void }) {
+  const some = slugs.slice(0, 20)
+  const diff = useLoad('diff false' + some.join('\0'), s => get<Diff>('diff', { run: some, all: false }, s), true)
+  const keys = [...new Set([...(value ? [value] : []), ...(diff.data?.rows ?? []).filter(r => !r.same && r.values.every(v => v.length < 80)).map(r => r.path)])]
+  return <label>Group by<select value={value} onChange={e => set(e.currentTarget.value || null)} style={{ maxWidth: 200 }}><option value="">nothing</option>{keys.map(k => <option key={k}>{k}</option>)}</select></label>
+}
+
+/** The line of a run as charts draw it. */
+function Stroke({ color, dash }: { color: string; dash: number[] }) {
+  return <svg width="20" height="12" viewBox="0 0 20 12" aria-hidden="true" style={{ flex: 'none' }}><path d="M1 6h18" stroke={color} stroke-width="3" stroke-dasharray={dash.join(' ')} /></svg>
+}
+
+interface OverlayProps { slugs: string[]; colors: Map<string, Ink>; groups: Groups | null; s: ChartSettings; strong: string | null; version: number }
 
 function Overlays({ names, q, set, ...p }: OverlayProps & { names: string[]; q: URLSearchParams; set: (c: { [k: string]: string | null }) => void }) {
   const find = (q.get('m') ?? '').toLowerCase(), full = q.get('chart')
@@ -86,7 +115,10 @@ function Overlay(p: OverlayProps & { name: string; full: boolean; onFull: () => 
   const key = JSON.stringify(body)
   const load = useLoad(seen && p.slugs.length ? key : null, sig => post<{ runs: RunSeries[] }>('series', body, sig), true)
   useEffect(() => { if (p.version > 0) load.reload() }, [p.version])
-  const lines = useMemo(() => load.data ? overlayLines(load.data.runs, p.colors, s.x) : [], [load.data, p.colors, s.x])
+  const lines = useMemo(() => {
+    const each = load.data ? overlayLines(load.data.runs, p.colors, s.x) : []
+    return p.groups ? groupedLines(each, slug => p.groups!.of.get(slug) ?? 'other', p.groups.colors) : each
+  }, [load.data, p.colors, p.groups, s.x])
   const curves = load.data?.runs.flatMap(r => r.curves) ?? []
   const sampled = curves.some(c => c.sampled), total = curves.reduce((n, c) => n + Number(c.total), 0)
   const height = p.full ? 420 : 230
@@ -102,16 +134,16 @@ function Overlay(p: OverlayProps & { name: string; full: boolean; onFull: () => 
   )
 }
 
-function overlayLines(runs: RunSeries[], colors: Map<string, string>, x: ChartSettings['x']): Line[] {
+function overlayLines(runs: RunSeries[], colors: Map<string, Ink>, x: ChartSettings['x']): Line[] {
   return runs.flatMap(r => r.curves.flatMap(c => {
     const pieces = piecesOf(c)
     const first = Math.min(...pieces.map(p => p.times[0]))
     const series = [...new Set(pieces.map(p => p.series))]
-    return pieces.map(p => ({ key: r.slug, label: r.slug, color: colors.get(r.slug) ?? '#888', xs: xOf(p, x, first), ys: p.values, dash: series.indexOf(p.series) > 0 }))
+    return pieces.map(p => ({ key: r.slug, label: r.slug, color: colors.get(r.slug)?.color ?? '#888', xs: xOf(p, x, first), ys: p.values, dash: series.indexOf(p.series) > 0 ? [4, 3] : colors.get(r.slug)?.dash }))
   }))
 }
 
-function RunTable({ slugs, colors, version }: { slugs: string[]; colors: Map<string, string>; version: number }) {
+function RunTable({ slugs, version }: { slugs: string[]; version: number }) {
   const [q, set] = useQuery()
   const chosen = q.getAll('col')
   const names = useLoad('first ' + slugs.join('\0'), s => get<Page<NameItem>>('names', { run: slugs, limit: 6 }, s))
@@ -123,9 +155,19 @@ function RunTable({ slugs, colors, version }: { slugs: string[]; colors: Map<str
   return (
     <>
       <div class="bar"><span class="push" /><Columns chosen={chosen} set={c => set({ col: c })} /></div>
-      <section class="panel"><Show of={list}>{page => <Table label="compared runs" rows={fixedRows(page.items)} columns={columnsOf(cols, colors)} id={r => r.slug} href={r => at.run(r.slug)} sort={sort} onSort={v => set({ sort: v })} height={700} />}</Show></section>
+      <section class="panel"><Show of={list}>{page => <Table label="compared runs" rows={fixedRows(page.items)} columns={columnsOf(cols, bestOf(page.items, metric))} id={r => r.slug} href={r => at.run(r.slug)} sort={sort} onSort={v => set({ sort: v })} height={700} />}</Show></section>
     </>
   )
+}
+
+/** The best last value of each metric of which its name tells what is better. */
+function bestOf(runs: RunItem[], metrics: string[]): Map<string, number> {
+  const out = new Map<string, number>()
+  for (const name of metrics) {
+    const better = betterOf(name), values = runs.map(r => number(r.metrics.find(m => m.name === name)?.last)).filter(Number.isFinite)
+    if (better && values.length > 1) out.set('metric:' + name, better === 'lower' ? Math.min(...values) : Math.max(...values))
+  }
+  return out
 }
 
 function Differences({ slugs }: { slugs: string[] }) {

@@ -3,7 +3,7 @@ import { get, seg, url } from '../lib/api'
 import { bytes, count, moment, plural, text } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at } from '../lib/router'
-import type { DataItem, ItemLine, ItemTree, Json, Trajectory } from '../lib/types'
+import type { DataItem, ExperimentDetail, ItemLine, ItemTree, Json, Trajectory } from '../lib/types'
 import { useLoad } from '../lib/use'
 import { Ago, Copy, Empty, Failure, Panel, Show, State } from '../parts/basic'
 import { FailureList } from './experiment'
@@ -13,12 +13,13 @@ export function Item({ id, item }: { id: string; item: string }) {
   const fold = useLoad(path, s => get<DataItem>(path, {}, s))
   const way = useLoad(path + '/trajectory', s => get<Trajectory>(path + '/trajectory', {}, s))
   const tree = useLoad(path + '/tree', s => get<ItemTree>(path + '/tree', {}, s))
+  const experiment = useLoad('experiment ' + id, s => get<ExperimentDetail>('datagen/' + seg(id), {}, s))
   const soon = useThrottled(() => { fold.reload(); way.reload(); tree.reload() }, 1000)
   useLive(fold.data ? id : null, () => url(`datagen/${seg(id)}/live`), {
     items: (l: { items: ItemLine[]; more: boolean }) => { if (l.more || l.items.some(i => i.root === fold.data?.root)) soon() }, reset: soon, gone: soon,
   }, soon)
   const it = fold.data
-  const crumbs = <div class="crumbs"><a href={at.datagen}>Datagen</a> / <a href={at.experiment(id)}>experiment</a> / <a href={at.experiment(id) + '?tab=items'}>items</a></div>
+  const crumbs = <div class="crumbs"><a href={at.datagen}>Datagen</a> / <a href={at.experiment(id)}>{experiment.data ? `${experiment.data.pipeline} / ${experiment.data.experiment}` : 'experiment'}</a> / <a href={at.experiment(id) + '?tab=items'}>items</a></div>
   if (fold.error && !it) return <>{crumbs}<Failure error={fold.error} retry={fold.reload} /></>
   return (
     <>

@@ -1,7 +1,6 @@
-import { useMemo } from 'preact/hooks'
 import { Spark } from '../chart/spark'
 import { get, number, numbers, post, url } from '../lib/api'
-import { colorsOf } from '../lib/color'
+import { colorOf } from '../lib/color'
 import { count, plural, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at } from '../lib/router'
@@ -84,7 +83,6 @@ function Nothing() {
 
 function Alive({ runs, studies, making, more }: { runs: RunItem[]; studies: StudyItem[]; making: ExperimentItem[]; more: number }) {
   const slugs = runs.map(r => r.slug)
-  const colors = useMemo(() => colorsOf(slugs), [slugs.join('\0')])
   const names = useLoad(slugs.length ? 'names ' + slugs.join('\0') : null, s => get<Page<NameItem>>('names', { run: slugs, limit: 500 }, s))
   const wanted = names.data ? telling(names.data.items.map(n => n.name), 6) : []
   const stamp = Math.floor(Math.max(0, ...runs.map(r => r.last_ms)) / 2000)
@@ -112,7 +110,7 @@ function Alive({ runs, studies, making, more }: { runs: RunItem[]; studies: Stud
           <li key={r.slug} class="live-row">
             <span class="name"><a href={at.run(r.slug)}>{r.slug}</a><span class="kind">run</span></span><RunState run={r} />
             <span class="opt muted clip">{r.stage ? r.stage + ', ' : ''}step {count(r.last_step)}</span>
-            <span class="opt">{ys.length > 1 && <Spark ys={ys} color={colors.get(r.slug)!} label={`${c!.name} of ${r.slug}`} />}</span>
+            <span class="opt">{ys.length > 1 && <Spark ys={ys} color={colorOf(r.slug)} label={`${c!.name} of ${r.slug}`} />}</span>
             <span class="opt right clip">{c ? <>{c.name} <b>{value(ys[ys.length - 1])}</b></> : ''}</span><span class="right muted"><Ago ms={r.last_ms} /></span>
           </li>
         )

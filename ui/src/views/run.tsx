@@ -1,6 +1,6 @@
 import { useCallback, useMemo, useState } from 'preact/hooks'
 import { ApiError, get, seg } from '../lib/api'
-import { colorsOf } from '../lib/color'
+import { colorOf } from '../lib/color'
 import { isMark, marked, useFeed } from '../lib/feed'
 import { count, duration, plural } from '../lib/format'
 import { useThrottled } from '../lib/live'
@@ -80,7 +80,7 @@ function Header({ slug, run }: { slug: string; run: RunDetail | null }) {
     <div class="head">
       <div>
         <Crumbs />
-        <div class="title"><i class="swatch" style={{ background: colorsOf([slug]).get(slug) }} /><h1>{slug}</h1><Copy text={slug} label="Copy the name" />{run && <RunState run={run} />}{run?.tags.map(t => <span class="tag" key={t}>{t}</span>)}</div>
+        <div class="title"><i class="swatch" style={{ background: colorOf(slug) }} /><h1>{slug}</h1><Copy text={slug} label="Copy the name" />{run && <RunState run={run} />}{run?.tags.map(t => <span class="tag" key={t}>{t}</span>)}</div>
         {run?.description && <p class="lead">{run.description}</p>}
         {run?.note && <p class="lead pre">{run.note}</p>}
       </div>

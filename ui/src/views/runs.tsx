@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { get, number, url } from '../lib/api'
-import { colorsOf } from '../lib/color'
+import { colorOf } from '../lib/color'
 import { column, count, duration, text, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at, go, useQuery } from '../lib/router'
@@ -31,6 +31,7 @@ export function Runs() {
     else next.delete(slug)
     choose(next)
   }
+  const first = Array.from({ length: Math.min(10, rows.total ?? 0) }, (_, i) => rows.row(i)?.slug).filter(s => s !== undefined)
   return (
     <>
       <div class="head"><div><h1>Runs</h1></div></div>
@@ -41,7 +42,7 @@ export function Runs() {
         <span class="note" aria-live="polite">{rows.total === null ? '' : `${count(rows.total)} ${rows.total === 1 ? 'run' : 'runs'}`}</span>
         <span class="push" />
         <Columns chosen={columns} set={cols => setQuery({ col: cols })} />
-        <button class="primary" disabled={chosen.size < 2} onClick={() => go(at.compare([...chosen]))}>Compare{chosen.size ? ` ${chosen.size}` : ''}</button>
+        <button class="primary" disabled={chosen.size === 1 || first.length < 2} title={chosen.size ? 'Compare the chosen runs' : 'Compare the first runs of the list'} onClick={() => go(at.compare(chosen.size ? [...chosen] : first))}>Compare{chosen.size ? ` ${chosen.size}` : first.length > 1 ? ` first ${first.length}` : ''}</button>
       </div>
       {rows.error && <Failure error={rows.error} retry={rows.reload} />}
       <section class="panel tall">
@@ -57,14 +58,18 @@ export function Runs() {
 /** Room for a name and the arrow of its order, in pixels. */
 const metricWidth = (name: string) => Math.min(130, Math.max(100, Math.ceil(38 + 7.6 * name.length)))
 
-/** The columns of runs; colors are those of a group, or else each run has its own. */
-export function columnsOf(extra: string[], colors?: Map<string, string>): Column<RunItem>[] {
+/** The columns of runs; best has the best value of metrics of which it is known what is better. */
+export function columnsOf(extra: string[], best?: Map<string, number>): Column<RunItem>[] {
   const own: Column<RunItem>[] = extra.map(key => key.startsWith('metric:') ? {
     key, title: key.slice(7), width: metricWidth(key.slice(7)), right: true, sort: key, down: true,
-    cell: r => { const m = r.metrics.find(m => m.name === key.slice(7)); return m ? <span title={m.min === null ? '' : `from ${value(number(m.min))} to ${value(number(m.max))}`}>{column(number(m.last))}</span> : <span class="muted">–</span> },
+    cell: r => {
+      const m = r.metrics.find(m => m.name === key.slice(7))
+      const top = m && best?.get(key) === number(m.last)
+      return m ? <span class={top ? 'best' : ''} title={(top ? 'the best of these; ' : '') + (m.min === null ? '' : `from ${value(number(m.min))} to ${value(number(m.max))}`)}>{column(number(m.last))}</span> : <span class="muted">–</span>
+    },
   } : { key, title: key, width: 130, sort: key, cell: r => key in r.metadata ? typeof r.metadata[key] === 'number' ? column(r.metadata[key] as number) : text(r.metadata[key]) : <span class="muted">–</span> })
   return [
-    { key: 'slug', title: 'Name', width: 190, grow: true, sort: 'slug', cell: r => <><i class="swatch" style={{ background: (colors ?? colorsOf([r.slug])).get(r.slug), marginRight: 9 }} /><a href={at.run(r.slug)}>{r.slug}</a>{r.tags.map(t => <span class="tag" key={t} style={{ marginLeft: 6 }}>{t}</span>)}</> },
+    { key: 'slug', title: 'Name', width: 190, grow: true, sort: 'slug', cell: r => <><i class="swatch" style={{ background: colorOf(r.slug), marginRight: 9 }} /><a href={at.run(r.slug)}>{r.slug}</a>{r.tags.map(t => <span class="tag" key={t} style={{ marginLeft: 6 }}>{t}</span>)}</> },
     { key: 'status', title: 'Status', width: 112, sort: 'status', cell: r => <RunState run={r} /> },
     ...own,
     { key: 'step', title: 'Step', width: 70, right: true, sort: 'step', down: true, cell: r => count(r.last_step) },

@@ -58,7 +58,7 @@ export function Study({ id }: { id: string }) {
           return (
             <>
               {many && <FrontTab {...p} />}
-              <div class="cols wide"><History {...p} /><div style={{ display: 'grid', gap: 20 }}>{!many && <Best s={s} c={c} />}<ImportanceBars {...p} /><About s={s} c={c} /></div></div>
+              <div class="cols wide"><div class="stack"><History {...p} /><About s={s} c={c} /></div><div class="stack">{!many && <Best s={s} c={c} />}<ImportanceBars {...p} /></div></div>
             </>
           )
         }}</Show>

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import { type Band, Curves, type Line, type Mark, type XKind } from '../../chart/curves'
-import { colorAt, colorsOf } from '../../lib/color'
+import { colorAt, colorOf } from '../../lib/color'
 import { count, plural, value } from '../../lib/format'
 import { type Feed, useCurve } from '../../lib/feed'
 import { number } from '../../lib/api'
@@ -83,7 +83,7 @@ export const xOf = (p: Piece, x: XKind, first: number) => x === 'step' ? p.steps
 
 function linesOf(slug: string, pieces: Piece[], x: XKind, first: number, older: boolean): Line[] {
   const series = [...new Set(pieces.map(p => p.series))]
-  const own = colorsOf([slug]).get(slug)!
+  const own = colorOf(slug)
   return pieces.filter(p => older || !p.older).map((p, i) => ({
     key: String(i), dim: p.older, xs: xOf(p, x, first), ys: p.values,
     color: series.length > 1 ? colorAt(series.indexOf(p.series)) : own,

@@ -45,12 +45,13 @@ export function History({ study, columns, objective }: TabProps) {
   const color = useCallback((i: number, g: Geom) => toneOf(columns.states[i], g), [columns])
   const strong = useCallback((i: number) => best.at.has(i), [best])
   const line = useMemo(() => ({ ...best, steps: true }), [best])
+  const lost = useCallback((i: number) => columns.states[i] === 'f', [columns])
   const hidden = useMemo(() => ys.reduce((n, v) => n + (v < y.min || v > y.max ? 1 : 0), 0), [ys, y])
   return (
     <Panel title="History" note={`${study.metrics[objective]}, ${down ? 'lower' : 'higher'} is better`} actions={<><Check on={log} set={setLog}>Log y</Check><Check on={all} set={setAll}>Outliers</Check></>}>
-      <Scatter x={x} y={y} xs={columns.numbers} ys={ys} color={color} strong={strong} line={line} height={300} label={`History of ${plural(columns.numbers.length, 'trial')}, best ${value(best.ys.at(-1) ?? NaN)}`}
+      <Scatter x={x} y={y} xs={columns.numbers} ys={ys} color={color} strong={strong} line={line} lost={lost} height={300} label={`History of ${plural(columns.numbers.length, 'trial')}, best ${value(best.ys.at(-1) ?? NaN)}`}
         tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} />
-      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />complete, and the best so far as a line</span><span><i class="swatch" style={{ background: 'var(--muted)' }} />pruned</span>{columns.states.includes('f') && <span><i class="swatch" style={{ background: 'var(--bad)' }} />failed</span>}{hidden > 0 && <span class="muted">{plural(hidden, 'outlier')} out of sight</span>}</div>
+      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />complete, and the best so far as a line</span><span><i class="swatch" style={{ background: 'var(--muted)' }} />pruned</span>{columns.states.includes('f') && <span><i class="swatch" style={{ background: 'var(--bad)' }} />failed, at the edge if without a value</span>}{hidden > 0 && <span class="muted">{plural(hidden, 'outlier')} out of sight</span>}</div>
     </Panel>
   )
 }
@@ -152,7 +153,7 @@ export function CurvesTab({ study, columns, objective }: TabProps) {
   const load = useLoad(`curves ${study.id} ${objective} ${limit} ${study.seq}`, s => get<TrialCurves>(`studies/${seg(study.id)}/curves`, { objective, limit: Number(limit), points: 200 }, s), true)
   const rank = useMemo(() => ranks(columns, objective, lower(study, objective)), [columns, objective])
   const lines = useMemo(() => (load.data?.items ?? []).map((t): Line => ({
-    key: String(t.number), label: `trial ${t.number} ${t.state}`, xs: numbers(t.steps), ys: numbers(t.values), dash: t.state === 'pruned', dim: t.state === 'pruned' || t.state === 'failed',
+    key: String(t.number), label: `trial ${t.number} ${t.state}`, xs: numbers(t.steps), ys: numbers(t.values), dash: t.state === 'pruned' ? [4, 3] : [], dim: t.state === 'pruned' || t.state === 'failed',
     color: t.state === 'running' ? (theme === 'dark' ? '#7fb0ff' : '#2563d9') : t.state === 'failed' ? (theme === 'dark' ? '#ff8177' : '#c0342b') : scaleColor(Number.isNaN(rank[t.number]) ? 0.3 : rank[t.number]),
   })).sort((a, b) => rank[Number(a.key)] - rank[Number(b.key)] || 0), [load.data, rank, theme])
   return (

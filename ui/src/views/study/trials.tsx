@@ -34,15 +34,18 @@ export function Trials({ study, version }: { study: StudyDetail; version: number
   )
 }
 
+/** Room for a heading and the arrow of its order, in pixels. */
+const widthOf = (title: string) => Math.min(150, Math.ceil(36 + 7.4 * title.length))
+
 function columnsOf(s: StudyDetail): Column<TrialItem>[] {
   return [
-    { key: 'number', title: 'Trial', width: 76, right: true, sort: 'number', cell: t => <a href={at.trial(s.id, t.number)}>{count(t.number)}</a> },
+    { key: 'number', title: 'Trial', width: 84, right: true, sort: 'number', cell: t => <>{s.best?.number === t.number && <span class="good" title="the best trial" aria-label="the best trial">★ </span>}<a href={at.trial(s.id, t.number)}>{count(t.number)}</a></> },
     { key: 'state', title: 'State', width: 108, cell: t => <State state={t.state} /> },
-    ...s.metrics.map((m, i): Column<TrialItem> => ({ key: 'v' + i, title: m, width: 120, right: true, sort: `value:${i}`, down: s.directions[i] === 'maximize', cell: t => i < t.values.length ? <b>{column(number(t.values[i]))}</b> : <span class="muted">–</span> })),
-    ...s.space.slice(0, 12).map((p): Column<TrialItem> => ({ key: 'p' + p.name, title: p.name, width: p.type === 'float' ? 104 : 92, right: p.type === 'float' || p.type === 'int', sort: 'param:' + p.name, cell: t => p.name in t.params ? p.type === 'float' ? column(Number(t.params[p.name])) : text(t.params[p.name]) : <span class="muted">–</span> })),
+    ...s.metrics.map((m, i): Column<TrialItem> => ({ key: 'v' + i, title: m, width: Math.max(112, widthOf(m)), right: true, sort: `value:${i}`, down: s.directions[i] === 'maximize', cell: t => i < t.values.length ? <b>{column(number(t.values[i]))}</b> : <span class="muted">–</span> })),
+    ...s.space.slice(0, 12).map((p): Column<TrialItem> => ({ key: 'p' + p.name, title: p.name, width: Math.max(p.type === 'float' ? 100 : 76, widthOf(p.name)), right: p.type === 'float' || p.type === 'int', sort: 'param:' + p.name, cell: t => p.name in t.params ? p.type === 'float' ? column(Number(t.params[p.name])) : text(t.params[p.name]) : <span class="muted">–</span> })),
     ...(s.space.length === 0 ? [{ key: 'params', title: 'Parameters', width: 260, grow: true, cell: t => Object.entries(t.params).map(([k, v]) => `${k}=${text(v)}`).join('  ') } as Column<TrialItem>] : []),
     { key: 'reports', title: 'Reports', width: 78, right: true, cell: t => count(t.reports) },
-    { key: 'attempt', title: 'Attempt', width: 78, right: true, cell: t => t.attempt > 1 ? <span class="warn" title={`repeats trial ${t.retry_of}`}>{t.attempt}</span> : <span class="muted">1</span> },
+    { key: 'attempt', title: 'Attempt', width: 84, right: true, cell: t => t.attempt > 1 ? <span class="warn" title={`repeats trial ${t.retry_of}`}>{t.attempt}</span> : <span class="muted">1</span> },
     { key: 'took', title: 'Time', width: 92, right: true, sort: 'duration', down: true, cell: t => t.ended_ms && t.started_ms ? duration(t.ended_ms - t.started_ms) : t.state === 'running' ? <Ago ms={t.started_ms} /> : '–' },
     { key: 'error', title: 'Error', width: 130, grow: true, sort: 'error', cell: t => t.error ? <span class="bad" title={t.error}>{t.error}</span> : '' },
   ]

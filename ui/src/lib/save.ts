@@ -1,0 +1,20 @@
+/** Rows as comma-separated values (RFC 4180). What a spreadsheet would run is text. */
+export function csv(rows: (string | number)[][]): string {
+  const cell = (v: string | number) => {
+    if (typeof v === 'number') return String(v)
+    const safe = /^[=+\-@\t\r]/.test(v) ? "'" + v : v
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  }
+  return rows.map(r => r.map(cell).join(',')).join('\r\n') + '\r\n'
+}
+
+/** A name for a file that every system takes. */
+export const fileName = (name: string) => name.replace(/[^\p{L}\p{N}._-]+/gu, '-').replace(/^[-.]+|[-.]+$/g, '').slice(0, 80) || 'chart'
+
+export function download(blob: Blob, name: string) {
+  const a = document.createElement('a')
+  a.href = URL.createObjectURL(blob)
+  a.download = name
+  a.click()
+  setTimeout(() => URL.revokeObjectURL(a.href), 10_000)
+}
