@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"path"
 	"path/filepath"
 	"strings"
@@ -86,35 +85,6 @@ func OpenRoot(root string) (objstore.Store, error) {
 		return nil, fmt.Errorf("open root %s: %w", root, err)
 	}
 	return objstore.Prefix(s, prefix), nil
-}
-
-// Experiment names a log below a root.
-type Experiment struct{ Pipeline, Experiment string }
-
-// Experiments yields the logs below a root, in order.
-func Experiments(ctx context.Context, root objstore.Store) iter.Seq2[Experiment, error] {
-	return func(yield func(Experiment, error) bool) {
-		prefix := Directory + "/"
-		for p, err := range root.List(ctx, objstore.ListOptions{Prefix: prefix, Delimiter: true}) {
-			if err != nil {
-				yield(Experiment{}, err)
-				return
-			}
-			for e, err := range root.List(ctx, objstore.ListOptions{Prefix: p.Key, Delimiter: true}) {
-				if err != nil {
-					yield(Experiment{}, err)
-					return
-				}
-				x := Experiment{path.Base(p.Key), path.Base(e.Key)}
-				if CheckName(x.Pipeline) != nil || CheckName(x.Experiment) != nil || !strings.HasSuffix(e.Key, "/") {
-					continue
-				}
-				if !yield(x, nil) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Open opens the log of an experiment; ErrNoLog if there is none.

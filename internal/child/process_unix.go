@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// Detach puts a child into a process group of its own: a Ctrl-C at the terminal
+// detach puts a child into a process group of its own: a Ctrl-C at the terminal
 // reaches us alone, and we decide what becomes of it. Where the
 // kernel can, the child ends with the thread that started it; the caller must stay
 // locked to that.
-func Detach(cmd *exec.Cmd) {
+func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 }
@@ -23,8 +23,8 @@ func DetachLasting(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// Interrupt asks a child and all it started to end.
-func Interrupt(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGTERM) }
+// interrupt asks a child and all it started to end.
+func interrupt(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGTERM) }
 
 // KillGroup ends a child, named by its id, and all it started.
 func KillGroup(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }

@@ -6,17 +6,17 @@ import (
 	"syscall"
 )
 
-// Detach puts a child into a process group of its own: a Ctrl-C at the terminal
+// detach puts a child into a process group of its own: a Ctrl-C at the terminal
 // reaches us alone, and we decide what becomes of it.
-func Detach(cmd *exec.Cmd) {
+func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
 // DetachLasting puts a child into a process group of its own.
-func DetachLasting(cmd *exec.Cmd) { Detach(cmd) }
+func DetachLasting(cmd *exec.Cmd) { detach(cmd) }
 
-// Interrupt ends a child: Windows has no way to ask.
-func Interrupt(p *os.Process) error { return p.Kill() }
+// interrupt ends a child: Windows has no way to ask.
+func interrupt(p *os.Process) error { return p.Kill() }
 
 // KillGroup ends a child, named by its id.
 func KillGroup(pid int) {

@@ -46,13 +46,13 @@ func (c *Command) Run(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
-	Detach(cmd)
+	detach(cmd)
 	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.In
 	patience := cmp.Or(c.Patience, StopPatience)
 	var asked time.Time // to end
 	cmd.Cancel = func() error {
 		asked = time.Now()
-		return Interrupt(cmd.Process)
+		return interrupt(cmd.Process)
 	}
 	cmd.WaitDelay = patience
 	return c.runReading(cmd, func() time.Time {

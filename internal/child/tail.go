@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// TailBytes is how much of the end of a command's output is kept as the reason
+// tailBytes is how much of the end of a command's output is kept as the reason
 // of its failure.
-const TailBytes = 4 << 10
+const tailBytes = 4 << 10
 
 // Tail keeps the end of what is written to it. It is safe for concurrent use:
 // standard output and standard error share one.
@@ -24,8 +24,8 @@ func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - 2*TailBytes; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[len(t.buf)-TailBytes:]...)
+	if over := len(t.buf) - 2*tailBytes; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-tailBytes:]...)
 		t.cut = true
 	}
 	return len(p), nil
@@ -37,8 +37,8 @@ func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.buf
-	if len(b) > TailBytes {
-		b, t.cut = b[len(b)-TailBytes:], true
+	if len(b) > tailBytes {
+		b, t.cut = b[len(b)-tailBytes:], true
 	}
 	if t.cut {
 		for len(b) > 0 && !utf8.RuneStart(b[0]) {

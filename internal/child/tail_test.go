@@ -14,7 +14,7 @@ func TestTailKeepsWholeLinesAtTheEnd(t *testing.T) {
 	}
 	tl.Write([]byte("the end\x00\xff"))
 	got := tl.String()
-	if len(got) > TailBytes+8 || !strings.HasPrefix(got, "line ") || !strings.HasSuffix(got, "the end\x00\uFFFD") {
+	if len(got) > tailBytes+8 || !strings.HasPrefix(got, "line ") || !strings.HasSuffix(got, "the end\x00\uFFFD") {
 		t.Errorf("%d bytes, from %.20q to %q", len(got), got, got[len(got)-12:])
 	}
 }

@@ -78,7 +78,7 @@ func TestStringSpelling(t *testing.T) {
 		if got := string(AppendString(nil, in)); got != want {
 			t.Errorf("%q: got %s, want %s", in, got, want)
 		}
-		if got := string(AppendStringBytes(nil, []byte(in))); got != want {
+		if got := string(appendStringBytes(nil, []byte(in))); got != want {
 			t.Errorf("%q as bytes: got %s, want %s", in, got, want)
 		}
 		s := NewScanner([]byte(want))

@@ -42,7 +42,7 @@ func (p *portable) value() {
 	case '[':
 		p.array()
 	case '"':
-		p.dst = AppendStringBytes(p.dst, p.s.Bytes())
+		p.dst = appendStringBytes(p.dst, p.s.Bytes())
 	case 't', 'f', 'n':
 		p.dst = append(p.dst, p.s.Raw()...)
 	default:
@@ -93,7 +93,7 @@ func (p *portable) object() {
 			sorted = false
 		}
 		start := len(p.dst)
-		p.dst = append(AppendStringBytes(p.dst, key), ':')
+		p.dst = append(appendStringBytes(p.dst, key), ':')
 		p.value()
 		members = append(members, member{key, start, len(p.dst)})
 		p.dst = append(p.dst, ',')

@@ -23,8 +23,8 @@ var escapeOf = func() (t [256]byte) {
 // look for bad UTF-8: see [ValidString].
 func AppendString(dst []byte, s string) []byte { return appendQuoted(dst, s) }
 
-// AppendStringBytes is [AppendString] for bytes.
-func AppendStringBytes(dst, s []byte) []byte { return appendQuoted(dst, s) }
+// appendStringBytes is [AppendString] for bytes.
+func appendStringBytes(dst, s []byte) []byte { return appendQuoted(dst, s) }
 
 func appendQuoted[T string | []byte](dst []byte, s T) []byte {
 	dst = append(dst, '"')

@@ -9,10 +9,10 @@ import (
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
-// Ask starts a trial as [Start] does, or as [Claim] does if c is not nil, in two
-// transactions: its parameters are suggested between them, which may take long
-// and so keeps nobody from the journal. If they cannot be suggested the trial
-// fails, and that is the error. A caller that dies in between leaves a trial
+// Ask starts the first raw trial that waits or a new one, or claims a managed one if
+// c is not nil, in two transactions: its parameters are suggested between them, which
+// may take long and so keeps nobody from the journal. If they cannot be suggested the
+// trial fails, and that is the error. A caller that dies in between leaves a trial
 // without parameters, as one that dies with its answer would leave it with them.
 func Ask(ctx context.Context, st study.Storage, id study.StudyID, c *Claimed) (study.TrialID, error) {
 	if err := st.Refresh(ctx); err != nil {

@@ -22,9 +22,6 @@ type Claimed struct {
 	Worker *uint64
 }
 
-// Start starts the first raw trial that waits, or a new one, with its parameters.
-func Start(tx *study.Tx, id study.StudyID) (study.TrialID, error) { return start(tx, id, Suggest) }
-
 // suggester draws what a trial does not have yet; a nil one draws nothing.
 type suggester func(*study.Tx, *study.Trial) ([]study.Param, error)
 
@@ -35,6 +32,7 @@ func (f suggester) params(tx *study.Tx, t *study.Trial) ([]study.Param, error) {
 	return f(tx, t)
 }
 
+// start starts the first raw trial that waits, or a new one, with its parameters.
 func start(tx *study.Tx, id study.StudyID, draw suggester) (study.TrialID, error) {
 	t := FirstWaiting(tx.Snapshot(), id, false)
 	if t == nil {
@@ -59,12 +57,8 @@ func start(tx *study.Tx, id study.StudyID, draw suggester) (study.TrialID, error
 	return t.ID, tx.ParamsBatch(t.ID, params)
 }
 
-// Claim claims the first managed trial that waits, or a new one, with its
+// claim claims the first managed trial that waits, or a new one, with its
 // parameters.
-func Claim(tx *study.Tx, id study.StudyID, c Claimed) (study.TrialID, error) {
-	return claim(tx, id, c, Suggest)
-}
-
 func claim(tx *study.Tx, id study.StudyID, c Claimed, draw suggester) (study.TrialID, error) {
 	t := FirstWaiting(tx.Snapshot(), id, true)
 	if t == nil {
