@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +33,7 @@ type discovery struct {
 	watched map[string]bool
 	hot     map[string]time.Time // streams by when they changed last
 	none    map[string]fileState // files that are no streams, as they were then
+	lances  map[string]bool      // Lance datasets that are no datagen logs
 }
 
 // fileState tells one state of a file from the next. Its time alone does not: what is
@@ -55,7 +58,7 @@ const (
 )
 
 func newDiscovery(s *Server) *discovery {
-	d := &discovery{server: s, watched: map[string]bool{}, hot: map[string]time.Time{}, none: map[string]fileState{}}
+	d := &discovery{server: s, watched: map[string]bool{}, hot: map[string]time.Time{}, none: map[string]fileState{}, lances: map[string]bool{}}
 	watch, err := fsnotify.NewWatcher()
 	if err != nil {
 		s.log.Warn("changes are found by looking, not told", "err", err)
@@ -148,11 +151,12 @@ type sighting struct {
 	journals map[string]bool
 	labels   map[string]bool
 	datagen  map[string]bool
+	lances   map[string]bool
 }
 
 // scan looks at everything under the root.
 func (d *discovery) scan() {
-	seen := &sighting{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	seen := &sighting{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	if !d.walk(".", seen) {
 		return
 	}
@@ -163,6 +167,32 @@ func (d *discovery) scan() {
 	}
 	d.server.studies.keep(seen.journals)
 	d.server.datagens.keep(seen.datagen)
+	d.mu.Lock()
+	d.lances = seen.lances
+	d.mu.Unlock()
+}
+
+// lance takes note of a directory that is a dataset by itself.
+func (d *discovery) lance(dir string, seen *sighting) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lances[dir] = true; seen != nil {
+		seen.lances[dir] = true
+	}
+}
+
+// dataset tells whether a directory was seen to be a dataset.
+func (d *discovery) dataset(dir string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lances[dir]
+}
+
+// datasets are the Lance datasets that are no datagen logs.
+func (d *discovery) datasets() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.lances))
 }
 
 // walk looks at a directory and what is under it. Links are not followed. It is
@@ -177,17 +207,21 @@ func (d *discovery) walk(dir string, seen *sighting) bool {
 	if err != nil {
 		return false
 	}
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "_versions" && e.IsDir() }) && d.server.holdsVersions(dir) {
+		d.lance(dir, seen)
+		return true
+	}
 	whole := true
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
 		case hidden(e.Name()):
-		case e.IsDir() && strings.HasSuffix(name, "/log.lance"):
-			if d.server.datagens.look(name) != nil && seen != nil {
+		case e.IsDir() && d.server.datagens.look(name) != nil:
+			if seen != nil {
 				seen.datagen[name] = true
 			}
 		case e.IsDir():
-			if d.enters(name) && !d.walk(name, seen) {
+			if !strings.HasSuffix(name, ".atj.d") && !d.walk(name, seen) {
 				whole = whole && d.goneDir(name)
 			}
 		case e.Type().IsRegular():
@@ -203,11 +237,6 @@ func (d *discovery) walk(dir string, seen *sighting) bool {
 func (d *discovery) goneDir(name string) bool {
 	_, err := d.server.root.Lstat(filepath.FromSlash(name))
 	return errors.Is(err, fs.ErrNotExist)
-}
-
-// enters tells which directories hold logs and are not a part of one.
-func (d *discovery) enters(name string) bool {
-	return !strings.HasSuffix(name, ".atj.d") && !strings.HasSuffix(name, ".lance")
 }
 
 func (d *discovery) addWatch(dir string) {

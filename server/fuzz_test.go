@@ -33,6 +33,9 @@ func FuzzHandler(f *testing.F) {
 		{"POST", "/api/v1/studies/x/ask", "", `{"budget":"18446744073709551615"}`},
 		{"POST", "/api/v1/session/open", "", `{"token":""}`},
 		{"GET", "/../..//etc/passwd", "", ""},
+		{"GET", "/api/v1/files", "path=a.atj.d/../x", ""},
+		{"HEAD", "/api/v1/files", "list=%2e%2e", ""},
+		{"GET", "/api/v1/logs", "under=runs/x", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}

@@ -74,19 +74,7 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		refuse(w, http.StatusNotFound, "there is no such object")
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", "attachment")
-	h.Set("Cache-Control", "no-store")
-	h.Set(modifiedHeader, info.ModTime().UTC().Format(time.RFC3339Nano))
-	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Now().Add(s.limits.Write + time.Duration(info.Size()>>18)*time.Second))
-	http.ServeContent(w, r, "", time.Time{}, f)
+	s.sendFile(w, r, f)
 }
 
 // refuseFor answers with an error of a package below.

@@ -40,6 +40,8 @@ func (s *Server) routes() {
 	s.registerDatagen(api)
 	s.registerJournals(api)
 	s.registerObjects(api)
+	s.registerLogs(api)
+	s.registerFiles(api)
 	s.registerLive(api)
 	s.document(api)
 	s.mux.HandleFunc("GET /healthz", s.healthz)

@@ -41,6 +41,15 @@ type Digest struct {
 	size, mtime int64 // of the file when it was read to its end
 }
 
+// File is the size of the stream's file and when it was written to last, in
+// milliseconds of the Unix epoch.
+func (d *Digest) File() (size, modifiedMS int64) {
+	if d.mtime == 0 {
+		return d.size, d.LastTSMS
+	}
+	return d.size, d.mtime / 1e6
+}
+
 // CurveStat sums up the points of one name.
 type CurveStat struct {
 	// Name is a number of [Store.Name].

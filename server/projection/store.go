@@ -129,16 +129,21 @@ func (s *Store) NameID(name string) (uint32, bool) { return s.names.find(name) }
 // Fresh tells whether a stream has been read as of that size and time of change
 // (nanoseconds of the Unix epoch); known tells whether it has been at all.
 func (s *Store) Fresh(path string, size, mtime int64) (known, fresh bool) {
+	d := s.Digest(path)
+	return d != nil, d != nil && d.size == size && d.mtime == mtime
+}
+
+// Digest is what is known of a stream, nil if nothing is.
+func (s *Store) Digest(path string) *Digest {
 	s.mu.RLock()
 	st := s.streams[path]
 	s.mu.RUnlock()
 	if st == nil {
-		return false, false
+		return nil
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	d := st.digest
-	return d != nil, d != nil && d.size == size && d.mtime == mtime
+	return st.digest
 }
 
 // Update reads what has come to a stream, up to 16 MiB; more tells that there is

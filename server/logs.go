@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/foldlog/foldlog/internal/sleep"
+	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/server/projection"
+)
+
+// Kinds of log, as they are called everywhere.
+const (
+	kindStream  = "metrics stream"
+	kindJournal = "study journal"
+	kindDatagen = "datagen log"
+	kindLance   = "lance dataset"
+)
+
+// LogItem is a log in the list of all of them; the last line has End alone.
+type LogItem struct {
+	Path string `json:"path,omitempty" doc:"under the root"`
+	Kind string `json:"kind,omitempty" doc:"metrics stream, study journal, datagen log or lance dataset"`
+	// What follows is of streams.
+	Bytes      int64  `json:"bytes,omitempty" doc:"of a stream"`
+	ModifiedMS int64  `json:"modified_ms,omitempty" doc:"when a stream was last written to"`
+	Slug       string `json:"slug,omitempty" doc:"of a stream's run"`
+	Step       int64  `json:"step,omitempty" doc:"of a stream's last metric"`
+	Points     int64  `json:"points,omitempty" doc:"of a stream"`
+	Ended      bool   `json:"ended,omitempty" doc:"a stream's process has said that it ended"`
+	End        bool   `json:"end,omitempty" doc:"of the last line: without it some are missing"`
+	Waiting    int64  `json:"waiting,omitempty" doc:"of the last line: so many streams have not been read to their end yet"`
+}
+
+type logsInput struct {
+	Under string `query:"under" maxLength:"4096" doc:"only the log at this path, those under this directory, the log that a file of this path is of, or those of the page at this path"`
+}
+
+// listLogs lists every log under a path. What has just been made is found if the path
+// is its own.
+func (s *Server) listLogs(ctx context.Context, in *logsInput) (*huma.StreamResponse, error) {
+	under := strings.Trim(in.Under, "/")
+	var items []LogItem
+	if one, ok := s.logAt(under); ok {
+		items = append(items, one)
+	} else {
+		s.awaitReading(ctx)
+		items = s.logsUnder(under)
+	}
+	if len(items) == 0 {
+		items = s.logsOfPage(under)
+	}
+	return s.lines(func(put func(any) error) error {
+		for i := range items {
+			if err := put(items[i]); err != nil {
+				return err
+			}
+		}
+		return put(LogItem{End: true, Waiting: s.index.pending()})
+	}), nil
+}
+
+// readingWait is how long a list of logs waits for streams that are being read.
+const readingWait = time.Second
+
+// awaitReading gives streams that were just found a moment to be read.
+func (s *Server) awaitReading(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, readingWait)
+	defer cancel()
+	for s.index.pending() > 0 && sleep.For(ctx, 5*time.Millisecond) == nil {
+	}
+}
+
+// logAt is the log that a path is, or is in.
+func (s *Server) logAt(name string) (LogItem, bool) {
+	if name == "" || !s.fileOfLog(name) {
+		return LogItem{}, false
+	}
+	if head, ok := journalOf(name); ok {
+		return LogItem{Path: head, Kind: kindJournal}, true
+	}
+	if dir, ok := s.datasetOf(name); ok {
+		if _, _, _, ok := datagenPlace(dir); ok {
+			return LogItem{Path: dir, Kind: kindDatagen}, true
+		}
+		s.find.lance(dir, nil)
+		return LogItem{Path: dir, Kind: kindLance}, true
+	}
+	if d := s.store.Digest(name); d != nil {
+		return streamItem(d), true
+	}
+	return LogItem{Path: name, Kind: kindStream}, true
+}
+
+// logsUnder lists the logs under a directory, "" the root, in the order in which one
+// would come upon them.
+func (s *Server) logsUnder(dir string) (items []LogItem) {
+	add := func(it LogItem) {
+		if dir == "" || strings.HasPrefix(it.Path, dir+"/") {
+			items = append(items, it)
+		}
+	}
+	for _, name := range s.store.Paths() {
+		if d := s.store.Digest(name); d != nil {
+			add(streamItem(d))
+		}
+	}
+	for _, l := range s.studies.all() {
+		add(LogItem{Path: l.path, Kind: kindJournal})
+	}
+	for _, l := range s.datagens.all() {
+		add(LogItem{Path: l.path, Kind: kindDatagen})
+	}
+	for _, name := range s.find.datasets() {
+		add(LogItem{Path: name, Kind: kindLance})
+	}
+	slices.SortFunc(items, func(a, b LogItem) int { return comparePaths(a.Path, b.Path) })
+	return items
+}
+
+// logsOfPage are the logs that the page at a path shows: the streams of a run, the
+// journal of a study, an experiment.
+func (s *Server) logsOfPage(at string) (items []LogItem) {
+	kind, name, _ := strings.Cut(at, "/")
+	switch kind {
+	case "runs":
+		if run := s.store.Run(name); run != nil {
+			for _, d := range run.Streams {
+				items = append(items, streamItem(d))
+			}
+		}
+	case "studies":
+		s.studies.mu.RLock()
+		defer s.studies.mu.RUnlock()
+		if ref, ok := s.studies.byStudy[name]; ok {
+			items = append(items, LogItem{Path: ref.log.path, Kind: kindJournal})
+		}
+	case "datagen":
+		if l, err := s.experiment(name); err == nil {
+			items = append(items, LogItem{Path: l.path, Kind: kindDatagen})
+		}
+	}
+	return items
+}
+
+// comparePaths orders paths part by part.
+func comparePaths(a, b string) int {
+	for a != b {
+		x, moreA, _ := strings.Cut(a, "/")
+		y, moreB, _ := strings.Cut(b, "/")
+		if x != y {
+			return strings.Compare(x, y)
+		}
+		a, b = moreA, moreB
+	}
+	return 0
+}
+
+func streamItem(d *projection.Digest) LogItem {
+	size, modified := d.File()
+	return LogItem{Path: d.Path, Kind: kindStream, Bytes: size, ModifiedMS: modified, Slug: d.Slug, Step: d.LastStep, Points: d.Metrics,
+		Ended: d.Status != metrics.StatusRunning}
+}
+
+func (s *Server) registerLogs(api huma.API) {
+	op := operation(http.MethodGet, "/api/v1/logs", "list-logs", "Every log under the root, of any kind", "files")
+	op.Description = "JSON lines: a LogItem each, in the order of paths, and one with end, without which the answer is cut."
+	ndjson(&op)
+	huma.Register(api, op, s.listLogs)
+}
