@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
@@ -159,12 +160,17 @@ func (l *Log) opened(err error) (*Log, error) {
 // OpenDir opens the log whose dataset is a directory, whatever that is called, as a
 // copy may be. Its pipeline and experiment have no names.
 func OpenDir(ctx context.Context, dir string, opts Options) (*Log, error) {
+	return OpenDirIn(ctx, fsx.OS, dir, opts)
+}
+
+// OpenDirIn is [OpenDir] for a directory of a file system.
+func OpenDirIn(ctx context.Context, fsys fsx.FS, dir string, opts Options) (*Log, error) {
 	l := unopened(opts)
 	var err error
-	if l.data, err = objstore.OpenLocal(dir, objstore.LocalOptions{}); err != nil {
+	if l.data, err = objstore.OpenLocal(dir, objstore.LocalOptions{FS: fsys}); err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
-	if l.coord, err = objstore.OpenLocal(filepath.Join(filepath.Dir(dir), coordination), objstore.LocalOptions{}); err != nil {
+	if l.coord, err = objstore.OpenLocal(filepath.Join(filepath.Dir(dir), coordination), objstore.LocalOptions{FS: fsys}); err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	if err := l.load(ctx); err != nil {

@@ -16,6 +16,8 @@ import (
 // CopyOptions configure [Copy] and [Salvage]. The zero value is ready for use.
 type CopyOptions struct {
 	ReaderOptions
+	// To is the file system of the copy, that of the source if nil.
+	To fsx.FS
 	// Progress hears of the bytes copied, of how many.
 	Progress func(done, total int64)
 }
@@ -51,7 +53,7 @@ func Copy(ctx context.Context, from, to string, opts *CopyOptions) (*Copied, err
 	defer r.Close()
 	if r.snap.legacy() {
 		done, err := c.finish(&Copied{Bytes: r.snap.size}, func() error {
-			return copyFile(c.fs, c.from.head, c.temporary(), r.snap.size)
+			return copyFile(c.from.fs, c.from.head, c.fs, c.temporary(), r.snap.size)
 		})
 		c.fs.Remove(c.to.data) // a single file has no data directory
 		return done, err
@@ -87,7 +89,7 @@ func Salvage(ctx context.Context, from, to string, check Applier, opts *CopyOpti
 }
 
 type copier struct {
-	fs       fsx.FS
+	fs       fsx.FS // of the copy
 	from, to layout
 	opts     CopyOptions
 	made     []string // files made so far
@@ -100,10 +102,12 @@ func newCopier(from, to string, opts *CopyOptions) (*copier, error) {
 	if opts != nil {
 		c.opts = *opts
 	}
-	c.fs = orOS(c.opts.FS)
 	var err error
-	if c.from, err = newLayout(c.fs, from); err != nil {
+	if c.from, err = newLayout(orOS(c.opts.FS), from); err != nil {
 		return nil, err
+	}
+	if c.fs = c.opts.To; c.fs == nil {
+		c.fs = c.from.fs
 	}
 	if c.to, err = newLayout(c.fs, to); err != nil {
 		return nil, err
@@ -177,7 +181,7 @@ func (c *copier) copyData(ctx context.Context, infos []FileInfo, done *Copied) e
 		}
 		to := c.to.dataFile(f.Name)
 		c.made = append(c.made, to)
-		if err := copyFile(c.fs, c.from.dataFile(f.Name), to, f.Published); err != nil {
+		if err := copyFile(c.from.fs, c.from.dataFile(f.Name), c.fs, to, f.Published); err != nil {
 			return err
 		}
 		done.Bytes += f.Published
@@ -316,7 +320,7 @@ func (c *copier) openHeadless(pool *filePool, done *Copied, cause error) (*damag
 // headerOf returns the header of a source whose head line is damaged, or, where
 // the header is lost too, one that says so.
 func (c *copier) headerOf() *snapshot {
-	b, err := fsx.ReadFile(c.fs, c.from.head, 2*maxMetaLine)
+	b, err := fsx.ReadFile(c.from.fs, c.from.head, 2*maxMetaLine)
 	line, _, ok := bytes.Cut(b, []byte("\n"))
 	if err == nil && ok {
 		snap, err := parseHeader(line)

@@ -152,7 +152,7 @@ func (w *Writer) copyKept(kept string) error {
 		return nil
 	}
 	temporary := w.l.dataFile(fmt.Sprintf("keep-%016x", random64()))
-	if err := copyFile(w.l.fs, w.l.head, temporary, -1); err != nil {
+	if err := copyFile(w.l.fs, w.l.head, w.l.fs, temporary, -1); err != nil {
 		w.l.fs.Remove(temporary)
 		return err
 	}
@@ -161,13 +161,13 @@ func (w *Writer) copyKept(kept string) error {
 
 // copyFile copies the first n bytes of a file, all if n is negative, to a new
 // durable file.
-func copyFile(fsys fsx.FS, from, to string, n int64) error {
-	in, err := fsys.OpenFile(from, os.O_RDONLY, 0)
+func copyFile(fromFS fsx.FS, from string, toFS fsx.FS, to string, n int64) error {
+	in, err := fromFS.OpenFile(from, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := createShared(fsys, to, os.O_WRONLY)
+	out, err := createShared(toFS, to, os.O_WRONLY)
 	if err != nil {
 		return err
 	}

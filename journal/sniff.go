@@ -56,10 +56,14 @@ func hasData(dir string) bool {
 
 // LastChange returns when a journal was last published to, as its file system
 // says, without reading it.
-func LastChange(path string) (int64, error) {
-	info, err := os.Stat(path)
+func LastChange(path string, opts *ReaderOptions) (int64, error) {
+	if opts == nil {
+		opts = &ReaderOptions{}
+	}
+	fsys := orOS(opts.FS)
+	info, err := fsys.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		info, err = os.Stat(path + ".d")
+		info, err = fsys.Stat(path + ".d")
 	}
 	if err != nil {
 		return 0, err

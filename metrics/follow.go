@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/foldlog/foldlog/internal/fsx"
 )
 
 // DefaultPoll is how often [Follower.Follow] looks at its file.
@@ -20,9 +22,12 @@ const DefaultPoll = 200 * time.Millisecond
 // and survives that the file is shortened, replaced, rotated or not there yet.
 // Each look costs what is new; memory does not grow. It is for one goroutine.
 type Follower struct {
+	// FS is where the file is, [fsx.OS] if nil. It is set before the first Poll.
+	FS fsx.FS
+
 	path   string
 	reader streamReader
-	file   *os.File
+	file   fsx.File
 	info   fs.FileInfo // as of the last look
 	pos    int64       // bytes read
 	sum    maphash.Hash
@@ -38,6 +43,13 @@ const fingerprint = 256
 // NewFollower returns a follower at the beginning of a file, which need not
 // exist yet.
 func NewFollower(path string) *Follower { return &Follower{path: path} }
+
+func (f *Follower) fs() fsx.FS {
+	if f.FS == nil {
+		return fsx.OS
+	}
+	return f.FS
+}
 
 // Poll hands over what has come since the last call, and returns without
 // waiting. A file that is not there is no error. What was handed over before
@@ -100,7 +112,7 @@ func (f *Follower) Close() error {
 }
 
 func (f *Follower) open() (bool, error) {
-	file, err := os.Open(f.path)
+	file, err := f.fs().OpenFile(f.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -114,6 +126,10 @@ func (f *Follower) open() (bool, error) {
 // readNew reads to the end of the open file.
 func (f *Follower) readNew() error {
 	info, err := f.file.Stat()
+	if errors.Is(err, fs.ErrNotExist) {
+		// A file that is known by its name alone is gone, and may come again.
+		return f.Close()
+	}
 	if err != nil {
 		return err
 	}
@@ -178,7 +194,7 @@ func (f *Follower) sameContent(size int64) error {
 	return nil
 }
 
-func (f *Follower) beginsWith(file *os.File, want []byte, off int64) bool {
+func (f *Follower) beginsWith(file fsx.File, want []byte, off int64) bool {
 	got := make([]byte, len(want))
 	n, _ := file.ReadAt(got, off)
 	return bytes.Equal(got[:n], want)
@@ -215,20 +231,26 @@ func (f *Follower) rewritten(how string, args ...any) {
 // replaced tells whether the path names another file than the open one. A path
 // that names nothing may be in the middle of a rotation.
 func (f *Follower) replaced() (bool, error) {
-	info, err := os.Stat(f.path)
+	info, err := f.fs().Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("follow stream: %w", err)
 	}
-	return !os.SameFile(info, f.info), nil
+	return !sameFile(info, f.info), nil
+}
+
+// sameFile takes files that only have names, which are those of no operating system,
+// as the same; what is in them tells.
+func sameFile(a, b fs.FileInfo) bool {
+	return a == nil || b == nil || a.Sys() == nil || b.Sys() == nil || os.SameFile(a, b)
 }
 
 // change goes over to the file that is now at the path: where it begins with
 // everything read so far, as after a copy that replaced it, behind that.
 func (f *Follower) change() error {
-	file, err := os.Open(f.path)
+	file, err := f.fs().OpenFile(f.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -246,7 +268,7 @@ func (f *Follower) change() error {
 	return f.rewind(0)
 }
 
-func (f *Follower) continues(file *os.File) (bool, error) {
+func (f *Follower) continues(file fsx.File) (bool, error) {
 	info, err := file.Stat()
 	if err != nil || info.Size() < f.pos {
 		return false, err

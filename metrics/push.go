@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -40,11 +41,16 @@ func (c *Client) Push(ctx context.Context, path string) (Pushed, error) {
 	if err != nil {
 		return Pushed{}, fmt.Errorf("push stream: %w", err)
 	}
-	end, err := LastLineEnd(f, info.Size())
+	return c.PushFrom(ctx, f, info.Size())
+}
+
+// PushFrom is [Client.Push] of the first size bytes of what is read.
+func (c *Client) PushFrom(ctx context.Context, src io.ReaderAt, size int64) (Pushed, error) {
+	end, err := LastLineEnd(src, size)
 	if err != nil {
 		return Pushed{}, fmt.Errorf("push stream: %w", err)
 	}
-	u := &uploader{client: c, src: f}
+	u := &uploader{client: c, src: src}
 	found, err := u.identify(end)
 	if err == nil && !found {
 		err = fmt.Errorf("%w: no open", ErrMissing)
@@ -52,7 +58,7 @@ func (c *Client) Push(ctx context.Context, path string) (Pushed, error) {
 	if err == nil {
 		err = u.persist(ctx, end)
 	}
-	p := Pushed{Slug: u.slug, Stream: u.id, Events: u.events, Bytes: u.bytes, Total: end, Torn: info.Size() - end, Page: u.ack.Page}
+	p := Pushed{Slug: u.slug, Stream: u.id, Events: u.events, Bytes: u.bytes, Total: end, Torn: size - end, Page: u.ack.Page}
 	if err != nil {
 		return p, fmt.Errorf("push stream: %w", err)
 	}

@@ -2,17 +2,21 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,9 +29,20 @@ var (
 	ErrAway = errors.New("server is away")
 	// ErrRefused: the server does not do this.
 	ErrRefused = errors.New("refused by the server")
+	// ErrPlain: the server does not speak TLS.
+	ErrPlain = errors.New("the server does not speak TLS")
+	// ErrNoHost: no machine goes by the name of the server.
+	ErrNoHost = errors.New("no such server")
 	// ErrAddress: a text is no address at a server.
 	ErrAddress = errors.New("not an address at a server")
 )
+
+// errCut: an answer ended in the middle, so that the call, or the rest of it, is to be
+// made again.
+var errCut = fmt.Errorf("%w: the answer is cut", ErrAway)
+
+// mostCuts is how often in a row an answer may be cut that brought nothing.
+const mostCuts = 5
 
 // StatusError is an answer that is no success.
 type StatusError struct {
@@ -68,6 +83,15 @@ type Client struct {
 	// Patience is for how long a server that is away is tried again; zero is
 	// [DefaultPatience], negative not at all.
 	Patience time.Duration
+	// FirstPatience is that until the server has answered a first time; zero is
+	// Patience, negative not at all.
+	FirstPatience time.Duration
+	// Waiting is told why a call is going to be tried again, once until the server
+	// answers, and for how long; nil is nobody.
+	Waiting func(err error, patience time.Duration)
+
+	answered atomic.Bool
+	silent   atomic.Bool // Waiting was told
 }
 
 const (
@@ -111,6 +135,11 @@ func Parse(text, server string) (base, path string, ok bool, err error) {
 	return u.Scheme + "://" + u.Host, strings.Trim(u.Path, "/"), true, nil
 }
 
+// Address is the text that [Parse] takes apart as a path under the root of a server.
+func Address(base, path string) string {
+	return base + (&url.URL{Path: "/" + strings.Trim(path, "/")}).EscapedPath()
+}
+
 // request is one call.
 type request struct {
 	method, path string
@@ -122,15 +151,18 @@ type request struct {
 // send makes a call until it is answered, or the server is away for too long. The
 // caller closes the body. Call what may be repeated with it.
 func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
-	patience := c.Patience
-	if patience == 0 {
-		patience = DefaultPatience
+	patience := cmp.Or(c.Patience, DefaultPatience)
+	if !c.answered.Load() {
+		patience = cmp.Or(c.FirstPatience, patience)
 	}
 	deadline := time.Now().Add(patience)
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		resp, err := c.once(ctx, r)
 		if err == nil || !errors.Is(err, ErrAway) || ctx.Err() != nil || !time.Now().Add(pause).Before(deadline) {
 			return resp, err
+		}
+		if c.Waiting != nil && c.silent.CompareAndSwap(false, true) {
+			c.Waiting(err, time.Until(deadline))
 		}
 		wait := pause/2 + rand.N(pause)
 		if s := (*StatusError)(nil); errors.As(err, &s) && s.RetryAfter > 0 {
@@ -171,8 +203,10 @@ func (c *Client) once(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	resp, err := c.http().Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrAway, withoutURL(err))
+		return nil, c.unanswered(withoutURL(err))
 	}
+	c.answered.Store(true)
+	c.silent.Store(false)
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
@@ -185,6 +219,22 @@ func (c *Client) http() *http.Client {
 		return c.HTTP
 	}
 	return defaultHTTP
+}
+
+// unanswered is [ErrAway], unless trying again is of no use.
+func (c *Client) unanswered(err error) error {
+	var certificate *tls.CertificateVerificationError
+	var scheme tls.RecordHeaderError
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &certificate):
+		return err
+	case errors.As(err, &scheme), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return ErrPlain
+	case errors.As(err, &name) && name.IsNotFound && !c.answered.Load():
+		return fmt.Errorf("%w: %w", ErrNoHost, err)
+	}
+	return fmt.Errorf("%w: %w", ErrAway, err)
 }
 
 // withoutURL leaves out the address that net/http repeats.
@@ -212,8 +262,8 @@ func statusError(resp *http.Response) error {
 	if json.Unmarshal(b, &p) != nil || p.Title+p.Detail == "" {
 		p.Detail = strings.ToValidUTF8(string(bytes.TrimSpace(b[:min(len(b), 200)])), "")
 	}
-	if e.Detail = p.Detail; e.Detail == "" {
-		e.Detail = p.Title
+	if e.Detail = cmp.Or(p.Detail, p.Title); e.Detail == "" {
+		e.Detail = http.StatusText(resp.StatusCode)
 	}
 	for _, part := range p.Errors {
 		e.Detail += "; " + strings.TrimPrefix(part.Location+": ", ": ") + part.Message

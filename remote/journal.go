@@ -84,13 +84,13 @@ func (l *journalLog) Since(ctx context.Context, after uint64, apply func(*journa
 	for try := 1; ; try++ {
 		before := after
 		done, err := l.since(ctx, &after, apply)
-		if done || err != nil && !errors.Is(err, ErrAway) {
+		if done || err != nil && !errors.Is(err, errCut) {
 			return err
 		}
 		if after != before {
 			try = 1
 		}
-		if try == 5 || ctx.Err() != nil {
+		if try == mostCuts || ctx.Err() != nil {
 			return fmt.Errorf("read operations: %w", err)
 		}
 	}
@@ -107,7 +107,7 @@ func (l *journalLog) since(ctx context.Context, after *uint64, apply func(*journ
 	for first := true; ; first = false {
 		var line opLine
 		if err := dec.Decode(&line); err != nil {
-			return false, fmt.Errorf("%w: read operations: %w", ErrAway, err)
+			return false, fmt.Errorf("%w: %w", errCut, err)
 		}
 		switch {
 		case first:

@@ -76,7 +76,7 @@ func (s *Store) read(ctx context.Context, key string, header http.Header, length
 			return nil, err
 		}
 		b, err := readBody(resp, length)
-		if err == nil || !errors.Is(err, ErrAway) || ctx.Err() != nil || try == 5 {
+		if !errors.Is(err, errCut) || ctx.Err() != nil || try == mostCuts {
 			return b, err
 		}
 	}
@@ -93,7 +93,7 @@ func readBody(resp *http.Response, length func(*http.Response) (int64, error)) (
 	}
 	b := make([]byte, n)
 	if _, err := io.ReadFull(resp.Body, b); err != nil {
-		return nil, fmt.Errorf("%w: read answer: %w", ErrAway, err)
+		return nil, fmt.Errorf("%w: %w", errCut, err)
 	}
 	return b, nil
 }
@@ -158,7 +158,7 @@ func (s *Store) List(ctx context.Context, opts objstore.ListOptions) iter.Seq2[o
 			if opts.StartAfter != before {
 				try = 1
 			}
-			if err != nil && (try == 5 || ctx.Err() != nil || !errors.Is(err, ErrAway)) {
+			if err != nil && (try == mostCuts || ctx.Err() != nil || !errors.Is(err, errCut)) {
 				yield(objstore.Info{}, failed("list", opts.Prefix, err))
 				return
 			}
@@ -180,7 +180,7 @@ func (s *Store) list(ctx context.Context, opts *objstore.ListOptions, yield func
 	for {
 		var line objectLine
 		if err := dec.Decode(&line); err != nil {
-			return false, fmt.Errorf("%w: read listing: %w", ErrAway, err)
+			return false, fmt.Errorf("%w: %w", errCut, err)
 		}
 		if line.End {
 			return true, nil

@@ -7,12 +7,14 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/yamldoc"
+	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/pruner"
@@ -32,8 +34,8 @@ type Error = yamldoc.Error
 type File struct {
 	// Path is the file itself.
 	Path string
-	// Journal is where the study is kept: the file's name with .atj if the file
-	// does not say.
+	// Journal is where the study is kept, a path or the address of one at a server:
+	// the file's name with .atj if the file does not say.
 	Journal string
 	// Study is the study's configuration. The name is that of the file if the
 	// file does not say; Seed is nil then.
@@ -123,16 +125,21 @@ func (f *File) place() {
 		}
 		f.Journal += ".atj"
 	}
-	f.Journal = f.join(f.Journal)
+	beside := f.join(f.Journal)
+	if _, at, away, _ := remote.Parse(f.Journal, "http://server"); away {
+		beside = f.join(path.Base("/" + at))
+	} else {
+		f.Journal = beside
+	}
 	f.Config.Journal = f.Journal
 	for _, p := range []struct {
 		key   string
 		path  *string
 		usual string
 	}{
-		{"logs", &f.Config.Logs, runner.LogsPath(f.Journal)},
-		{"state", &f.Config.State, runner.StatePath(f.Journal)},
-		{"runs", &f.Config.Runs, runner.RunsPath(f.Journal)},
+		{"logs", &f.Config.Logs, runner.LogsPath(beside)},
+		{"state", &f.Config.State, runner.StatePath(beside)},
+		{"runs", &f.Config.Runs, runner.RunsPath(beside)},
 	} {
 		switch _, said := f.at[p.key]; {
 		case !said:
@@ -145,11 +152,11 @@ func (f *File) place() {
 }
 
 // join makes a path relative to the file's directory.
-func (f *File) join(path string) string {
-	if filepath.IsAbs(path) {
-		return path
+func (f *File) join(name string) string {
+	if filepath.IsAbs(name) {
+		return name
 	}
-	return filepath.Join(filepath.Dir(f.Path), path)
+	return filepath.Join(filepath.Dir(f.Path), name)
 }
 
 // workdir is where the command runs: beside the file, wherever it is started
