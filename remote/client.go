@@ -237,6 +237,12 @@ func (c *Client) unanswered(err error) error {
 	return fmt.Errorf("%w: %w", ErrAway, err)
 }
 
+// hopeless tells that a server will not be reached by trying again.
+func hopeless(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	return errors.Is(err, ErrPlain) || errors.Is(err, ErrNoHost) || errors.As(err, &certificate)
+}
+
 // withoutURL leaves out the address that net/http repeats.
 func withoutURL(err error) error {
 	var e *url.Error

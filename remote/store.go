@@ -47,6 +47,9 @@ func failed(op, key string, err error) error {
 			}
 		}
 	}
+	if hopeless(err) {
+		err = fmt.Errorf("%w: %w", objstore.ErrRefused, err)
+	}
 	return &objstore.Error{Op: op, Key: key, Err: err}
 }
 

@@ -88,7 +88,7 @@ func TestTheListOfLogsHasEveryKind(t *testing.T) {
 		"":  {log, "metrics stream m/run.jsonl", "study journal m/s.atj", "lance dataset m/table", sent},
 		"m": {"metrics stream m/run.jsonl", "study journal m/s.atj", "lance dataset m/table"}, "m/": {"metrics stream m/run.jsonl", "study journal m/s.atj", "lance dataset m/table"},
 		"m/run.jsonl": {"metrics stream m/run.jsonl"}, "m/s.atj": {"study journal m/s.atj"}, "m/s.atj.d": {"study journal m/s.atj"},
-		"m/table/_versions": {"lance dataset m/table"}, datagen.Path("digits", "v1"): {log}, "runs/run 1": {"metrics stream m/run.jsonl", sent},
+		"m/table/_versions": {"lance dataset m/table"}, datagen.Path("digits", "v1"): {log}, "runs/run 1": {sent},
 		"m/s": nil, "m/secret.jsonl": nil, "../m": nil, "runs/..": nil, ".foldlog": nil, "nothing": nil, "runs/run 2": nil, "studies/none": nil, "datagen/none": nil,
 	} {
 		t.Run(under, func(t *testing.T) {

@@ -23,12 +23,12 @@ log has them, after its header line if it has one.`,
 		if c.Flags().Changed("from") && from < 1 {
 			return cli.Usagef("--from %d: events are counted from 1", from)
 		}
-		kind, log, err := a.find("cat", args[0])
+		at, err := a.find(c.Context(), "cat", args[0])
 		if err != nil {
 			return err
 		}
 		err = cli.Buffered(a.Out(), func(w io.Writer) error {
-			return kind.Cat(c.Context(), log, w, catOptions{From: from})
+			return at.kind.Cat(c.Context(), at.log, w, catOptions{From: from})
 		})
 		return failed("cat", args[0], err)
 	}

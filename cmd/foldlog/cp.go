@@ -6,10 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/remote"
 )
 
 func (a *app) cpCmd() *cobra.Command {
@@ -25,15 +28,22 @@ refused; with --salvage its committed events up to the first fault are copied.`,
 	}
 	c.Flags().BoolVar(&opts.Salvage, "salvage", false, "copy what is committed before the first fault")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		kind, log, err := a.find("cp", args[0])
+		at, err := a.find(c.Context(), "cp", args[0])
 		if err != nil {
 			return err
 		}
-		dest, err := destination(log, args[1])
+		to, in, err := a.atServer(args[1])
+		if err != nil {
+			return err
+		}
+		if to != nil {
+			return failed("cp", args[0], a.copyToServer(c.Context(), at, to, in, opts))
+		}
+		dest, err := destination(at.log, args[1])
 		if err != nil {
 			return failed("cp", args[0], err)
 		}
-		done, err := a.copyLog(c.Context(), kind, log, dest, opts)
+		done, err := a.copyLog(c.Context(), at, dest, opts)
 		if err != nil {
 			return failed("cp", args[0], err)
 		}
@@ -46,11 +56,39 @@ refused; with --salvage its committed events up to the first fault are copied.`,
 	return c
 }
 
-func (a *app) copyLog(ctx context.Context, kind logKind, log, dest string, opts copyOptions) (copied, error) {
-	bar := a.NewProgress("cp "+log, cli.Bytes)
+func (a *app) copyLog(ctx context.Context, at located, dest string, opts copyOptions) (copied, error) {
+	bar := a.NewProgress("cp "+at.name, cli.Bytes)
 	defer bar.Close()
 	opts.Progress = bar.Set
-	return kind.Copy(ctx, log, dest, opts)
+	return at.kind.Copy(ctx, at.log, dest, opts)
+}
+
+// copyToServer sends a metrics stream. Other kinds of log are made at a server by what
+// writes them, with the fences that keep writers apart.
+func (a *app) copyToServer(ctx context.Context, from located, to *remote.Client, in string, opts copyOptions) error {
+	if from.kind.Name() != (metricsKind{}).Name() {
+		return cli.WithHint(fmt.Errorf("a %s cannot be copied to a server", from.kind.Name()),
+			"copy it into the root there, on that machine; foldlog cp "+remote.Address(to.Base, "PATH")+" DEST copies from a server")
+	}
+	if opts.Salvage {
+		return cli.Usagef("--salvage: a damaged stream is salvaged to a file first")
+	}
+	client, err := a.pushClient(to.Base)
+	if err != nil {
+		return err
+	}
+	p, err := a.pushFile(ctx, client, from.name)
+	if err != nil {
+		return advise(err)
+	}
+	if path := streamPath(p); in != "" && in != path && !strings.HasPrefix(path, in+"/") {
+		a.Notef("a server has the place of a stream from its run: not %s", in)
+	}
+	a.Notef("copied %s, %s, to %s", plural(p.Events, "event"), cli.Size(p.Bytes), remote.Address(to.Base, streamPath(p)))
+	if p.Torn > 0 {
+		a.Notef("%s: the last line is torn: %s without a newline not sent", from.name, cli.Size(p.Torn))
+	}
+	return nil
 }
 
 // destination is the path of the copy, which does not exist yet.
@@ -69,4 +107,9 @@ func destination(log, dest string) (string, error) {
 		return "", err
 	}
 	return dest, nil
+}
+
+// streamPath is where a server has a stream that was sent to it.
+func streamPath(p metrics.Pushed) string {
+	return filepath.ToSlash(metrics.StreamPath("", p.Slug, p.Stream))
 }

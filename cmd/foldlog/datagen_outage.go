@@ -9,6 +9,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/remote"
 )
 
 // outageTeller tells people of outages of the storage, and counts them.
@@ -61,9 +62,7 @@ const serverPatience = 2 * time.Second
 // out, and told.
 func openWriter(ctx context.Context, ref logRef, run string, outages *outageTeller) (*datagen.Writer, *datagen.Log, error) {
 	if ref.server != nil { // it is the log that waits, and tells
-		impatient := *ref.server
-		impatient.Patience = serverPatience
-		ref.server = &impatient
+		ref.server = &remote.Client{Base: ref.server.Base, Token: ref.server.Token, Patience: serverPatience}
 	}
 	store, err := ref.store()
 	if err != nil {

@@ -16,14 +16,15 @@ func (a *app) inspectCmd() *cobra.Command {
 	}
 	asJSON := jsonFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		kind, log, err := a.find("inspect", args[0])
+		at, err := a.find(c.Context(), "inspect", args[0])
 		if err != nil {
 			return err
 		}
-		found, err := kind.Inspect(c.Context(), log)
+		found, err := at.kind.Inspect(c.Context(), at.log)
 		if err != nil {
 			return failed("inspect", args[0], err)
 		}
+		found.Path = at.name
 		found.normalize()
 		if *asJSON {
 			return cli.WriteJSON(a.Out(), found)

@@ -9,16 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/foldlog/foldlog/internal/cli"
 )
 
 // logKinds is the registry of the kinds of log that the general verbs know.
 // A new kind is a file with one type, and a line here. The first kind that
 // recognises a path has it, so the kinds must not claim each other's content.
-func logKinds() []logKind {
-	return []logKind{journalKind{}, metricsKind{}, datagenKind{}, lanceKind{}}
-}
+func logKinds() []logKind { return kindsAt(world{}) }
 
 // logKind is one kind of log as ls, inspect, verify, cat, tail and cp see it.
 // Errors are those of the package that owns the format, wrapped with what was
@@ -158,39 +154,36 @@ func identify(kinds []logKind, c candidate) (logKind, string, error) {
 	return nil, "", nil
 }
 
-// find returns the kind of the log at path and the path that names it, or an
-// error that begins with what was being done.
-func (a *app) find(doing, path string) (logKind, string, error) {
-	kind, log, err := a.lookUp(path)
-	return kind, log, failed(doing, path, err)
+// find returns the log at a path or an address, or an error that begins with what was
+// being done.
+func (a *app) find(ctx context.Context, doing, path string) (located, error) {
+	at, err := a.lookUp(ctx, path)
+	return at, failed(doing, path, err)
 }
 
-func (a *app) lookUp(path string) (logKind, string, error) {
+func (a *app) lookUp(ctx context.Context, path string) (located, error) {
+	server, at, err := a.readingServer(path)
+	if err != nil {
+		return located{}, err
+	}
+	if server != nil {
+		return a.lookUpAt(ctx, server, path, at)
+	}
 	c, err := examine(path)
 	if err != nil {
-		return nil, "", err
+		return located{}, err
 	}
 	kind, log, err := identify(a.kinds, c)
 	switch {
 	case err != nil:
-		return nil, "", err
+		return located{}, err
 	case kind != nil:
 		a.Debugf("%s is a %s", log, kind.Name())
-		return kind, log, nil
+		return located{kind: kind, log: log, name: log}, nil
 	case c.Info == nil:
-		return nil, "", onlyFiles(path, fs.ErrNotExist)
+		return located{}, fs.ErrNotExist
 	}
-	return nil, "", &unknownKindError{path, c.Info.IsDir(), a.kinds}
-}
-
-// onlyFiles says of a log at a server that it cannot be reached from here.
-func onlyFiles(path string, err error) error {
-	for _, prefix := range []string{"server:", "http://", "https://"} {
-		if strings.HasPrefix(path, prefix) {
-			return cli.WithHint(err, "this command is for files: run it at the server; the commands of study and datagen take addresses")
-		}
-	}
-	return err
+	return located{}, &unknownKindError{path, c.Info.IsDir(), a.kinds}
 }
 
 // unknownKindError is the error of content that no kind recognises.

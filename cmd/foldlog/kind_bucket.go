@@ -14,17 +14,17 @@ import (
 // inBucket tells paths of what lies in an S3 bucket: Lance datasets, and datagen logs.
 func inBucket(path string) bool { return strings.HasPrefix(path, "s3://") }
 
-// storeOf opens what a dataset is in, a directory or a prefix of a bucket.
-func storeOf(log string) (objstore.Store, error) {
+// store opens what a dataset is in, a directory or a prefix of a bucket.
+func (w world) store(log string) (objstore.Store, error) {
 	if inBucket(log) {
 		return datagen.OpenRoot(log)
 	}
-	return objstore.OpenLocal(log, objstore.LocalOptions{})
+	return objstore.OpenLocal(log, objstore.LocalOptions{FS: w.liveFS()})
 }
 
 // identifyInBucket is the path if there is a dataset, and an error if there is nothing.
 func identifyInBucket(ctx context.Context, path string) (string, error) {
-	store, err := storeOf(path)
+	store, err := world{}.store(path)
 	if err != nil {
 		return "", err
 	}
@@ -39,9 +39,9 @@ func identifyInBucket(ctx context.Context, path string) (string, error) {
 	return "", nil
 }
 
-// bucketSize is the objects of a dataset in a bucket.
-func bucketSize(ctx context.Context, path string) (files, bytes, modifiedMS int64, err error) {
-	store, err := storeOf(path)
+// storeSize is the objects of a dataset that is in a bucket or at a server.
+func (w world) storeSize(ctx context.Context, path string) (files, bytes, modifiedMS int64, err error) {
+	store, err := w.store(path)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -59,11 +59,11 @@ func bucketSize(ctx context.Context, path string) (files, bytes, modifiedMS int6
 	return files, bytes, modifiedMS, nil
 }
 
-// refInBucket takes the path of a log in a bucket apart.
-func refInBucket(path string) (ref logRef, ok bool) {
+// refAway takes the path of a log in a bucket or at a server apart.
+func refAway(path string) (ref logRef, ok bool) {
 	root, rest, found := strings.Cut(path, "/"+datagen.Directory+"/")
 	names := strings.Split(strings.TrimRight(rest, "/"), "/")
-	if !inBucket(path) || !found || len(names) != 3 {
+	if !isURL(path) || !found || len(names) != 3 {
 		return logRef{}, false
 	}
 	ref = logRef{root: root, pipeline: names[0], experiment: names[1]}
@@ -71,9 +71,9 @@ func refInBucket(path string) (ref logRef, ok bool) {
 }
 
 // inLog is the path of a file of a dataset.
-func inLog(log, key string) string {
-	if inBucket(log) {
-		return log + "/" + key
+func (w world) inLog(log, key string) string {
+	if inBucket(log) || w.server != nil {
+		return w.name(log) + "/" + key
 	}
 	return filepath.Join(log, filepath.FromSlash(key))
 }

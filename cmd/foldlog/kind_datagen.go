@@ -21,49 +21,56 @@ import (
 
 // datagenKind is a datagen log in a directory: a Lance dataset that has the columns
 // of one. Its events are told as the log means them, those of shards too.
-type datagenKind struct{}
+type datagenKind struct{ world }
 
 var _ logKind = datagenKind{}
 
 func (datagenKind) Name() string { return "datagen log" }
 
 // Identify leaves what cannot be opened to the kind of any Lance dataset.
-func (datagenKind) Identify(c candidate) (string, error) {
+func (k datagenKind) Identify(c candidate) (string, error) {
 	log, err := lanceKind{}.Identify(c)
 	if err != nil || log == "" {
 		return "", err
 	}
-	if _, ok := refInBucket(log); inBucket(log) && !ok {
+	if _, ok := refAway(log); inBucket(log) && !ok {
 		return "", nil // the names of a log are those of its place
 	}
-	_, d, err := openLance(context.Background(), log)
-	if err != nil {
-		return "", nil
-	}
-	if _, err := datagen.CheckSchema(d.Schema()); err != nil && !errors.Is(err, datagen.ErrNewer) {
+	if !k.holds(context.Background(), log) {
 		return "", nil
 	}
 	return log, nil
+}
+
+// holds tells whether a dataset has the columns of a log.
+func (k datagenKind) holds(ctx context.Context, log string) bool {
+	_, d, err := k.openLance(ctx, log)
+	if err != nil {
+		return false
+	}
+	_, err = datagen.CheckSchema(d.Schema())
+	return err == nil || errors.Is(err, datagen.ErrNewer)
 }
 
 // Parts has none: ls does not look into a directory that is a log, and beside it
 // are only files that are none.
 func (datagenKind) Parts(string) []string { return nil }
 
-func openDatagen(ctx context.Context, log string) (*datagen.Log, error) {
-	if ref, ok := refInBucket(log); ok {
+func (k datagenKind) openLog(ctx context.Context, log string) (*datagen.Log, error) {
+	if ref, ok := refAway(k.name(log)); ok {
+		ref.server = k.server
 		return ref.open(ctx, datagen.Options{})
 	}
-	return datagen.OpenDir(ctx, log, datagen.Options{})
+	return datagen.OpenDirIn(ctx, k.liveFS(), log, datagen.Options{})
 }
 
-func (datagenKind) Summarize(ctx context.Context, log string) (summary, error) {
+func (k datagenKind) Summarize(ctx context.Context, log string) (summary, error) {
 	s := summary{}
 	var err error
-	if _, s.Bytes, s.ModifiedMS, err = treeSize(ctx, log); err != nil {
+	if _, s.Bytes, s.ModifiedMS, err = k.treeSize(ctx, log); err != nil {
 		return s, err
 	}
-	table, d, err := openLance(ctx, log)
+	table, d, err := k.openLance(ctx, log)
 	if err != nil {
 		return s, err
 	}
@@ -94,7 +101,7 @@ type datagenDetail struct {
 
 func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error) {
 	found := inspection{Path: log, Kind: k.Name(), State: stateGood}
-	l, err := openDatagen(ctx, log)
+	l, err := k.openLog(ctx, log)
 	if err != nil {
 		return found, err
 	}
@@ -114,7 +121,7 @@ func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error
 	if err != nil {
 		return found, err
 	}
-	if found.Files, found.Bytes, _, err = treeSize(ctx, log); err != nil {
+	if found.Files, found.Bytes, _, err = k.treeSize(ctx, log); err != nil {
 		return found, err
 	}
 	schema, _ := datagen.CheckSchema(base.Schema())
@@ -147,9 +154,9 @@ const maxWriters = 20
 
 // Verify checks the table and its shards, that every item folds without a fault, and
 // every blob.
-func (datagenKind) Verify(ctx context.Context, log string, _ verifyOptions) (verification, error) {
+func (k datagenKind) Verify(ctx context.Context, log string, _ verifyOptions) (verification, error) {
 	var v verification
-	l, err := openDatagen(ctx, log)
+	l, err := k.openLog(ctx, log)
 	if err != nil {
 		return v, err
 	}
@@ -162,7 +169,7 @@ func (datagenKind) Verify(ctx context.Context, log string, _ verifyOptions) (ver
 		return v, err
 	}
 	v.Format = fmt.Sprintf("v%d", schema)
-	found := func(err error) { v.Faults = append(v.Faults, datagenFaultPlace(log, err)) }
+	found := func(err error) { v.Faults = append(v.Faults, k.faultPlace(log, err)) }
 	stats, err := l.Verify(ctx, found)
 	v.Events, v.Bytes = stats.Events, stats.Bytes
 	if errors.Is(err, lance.ErrCorrupt) {
@@ -172,18 +179,18 @@ func (datagenKind) Verify(ctx context.Context, log string, _ verifyOptions) (ver
 	return v, err
 }
 
-func datagenFaultPlace(log string, err error) place {
+func (k datagenKind) faultPlace(log string, err error) place {
 	var fault *datagen.Fault
 	if errors.As(err, &fault) {
-		return place{File: log, What: fault.Error(), Hint: "foldlog datagen item " + log + " " + fault.Item + " --trajectory shows the item; the others are not touched by it"}
+		return place{File: k.name(log), What: fault.Error(), Hint: "foldlog datagen item " + k.name(log) + " " + fault.Item + " --trajectory shows the item; the others are not touched by it"}
 	}
-	return lanceFault(log, err)
+	return k.lanceFault(log, err)
 }
 
 // Cat writes the events as JSON, those of the table first. A blob is its size and
 // its checksum.
-func (datagenKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
-	v, err := datagenView(ctx, log)
+func (k datagenKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+	v, err := k.view(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -204,8 +211,8 @@ func (datagenKind) Cat(ctx context.Context, log string, w io.Writer, opts catOpt
 	return nil
 }
 
-func datagenView(ctx context.Context, log string) (*datagen.View, error) {
-	l, err := openDatagen(ctx, log)
+func (k datagenKind) view(ctx context.Context, log string) (*datagen.View, error) {
+	l, err := k.openLog(ctx, log)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +221,8 @@ func datagenView(ctx context.Context, log string) (*datagen.View, error) {
 
 // Tail writes the latest events by their time. With Follow those that were there
 // before are held back until all are known, and then each new one is written once.
-func (datagenKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
-	l, err := openDatagen(ctx, log)
+func (k datagenKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+	l, err := k.openLog(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -235,7 +242,7 @@ func (datagenKind) Tail(ctx context.Context, log string, w io.Writer, opts tailO
 	}
 	live := false
 	var failed error
-	follow := datagen.FollowOptions{Existing: opts.Last > 0, Quiet: func() {
+	follow := datagen.FollowOptions{Poll: k.poll(), Existing: opts.Last > 0, Quiet: func() {
 		if !live {
 			live, failed = true, last.write(w)
 		}
@@ -304,12 +311,12 @@ func compareEvents(x, y datagen.Event) int {
 }
 
 // Copy writes the events as they are, blobs too, into a new table without shards.
-func (datagenKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error) {
+func (k datagenKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error) {
 	if opts.Salvage {
 		return copied{}, cli.WithHint(errors.New("a datagen log cannot be salvaged"),
 			"foldlog verify lists every fault; foldlog cat prints the events before the first one")
 	}
-	l, err := openDatagen(ctx, log)
+	l, err := k.openLog(ctx, log)
 	if err != nil {
 		return copied{}, err
 	}
@@ -319,7 +326,7 @@ func (datagenKind) Copy(ctx context.Context, log, dest string, opts copyOptions)
 	}
 	var done copied
 	err = intoNewDir(dest, func(dir string) error {
-		store, err := storeOf(dir)
+		store, err := world{}.store(dir)
 		if err != nil {
 			return err
 		}
@@ -339,7 +346,7 @@ func (datagenKind) Copy(ctx context.Context, log, dest string, opts copyOptions)
 			return err
 		}
 		done.Events = d.Rows()
-		_, done.Bytes, _, err = treeSize(ctx, dir)
+		_, done.Bytes, _, err = world{}.treeSize(ctx, dir)
 		return err
 	})
 	return done, err

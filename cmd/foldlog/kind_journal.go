@@ -6,14 +6,14 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
 // journalKind is the study journal.
-type journalKind struct{}
+type journalKind struct{ world }
 
 var _ logKind = journalKind{}
 
@@ -21,6 +21,9 @@ var _ logKind = journalKind{}
 const stateLive = "live"
 
 func (journalKind) Name() string { return "study journal" }
+
+// reading is how journals are read in this world.
+func (w world) reading() *journal.ReaderOptions { return &journal.ReaderOptions{FS: w.fs()} }
 
 func (journalKind) Identify(c candidate) (string, error) {
 	if journal.Sniff(c.Start) {
@@ -37,18 +40,18 @@ func (journalKind) Parts(log string) []string {
 	return parts
 }
 
-func (journalKind) Summarize(_ context.Context, log string) (summary, error) {
+func (k journalKind) Summarize(_ context.Context, log string) (summary, error) {
 	s := summary{}
 	var err error
-	if s.ModifiedMS, err = journal.LastChange(log); err != nil {
+	if s.ModifiedMS, err = journal.LastChange(log, k.reading()); err != nil {
 		return s, err
 	}
-	r, err := journal.OpenReader(log, nil)
+	r, err := journal.OpenReader(log, k.reading())
 	if err != nil {
 		return s, err
 	}
 	defer r.Close()
-	if s.Bytes, err = journal.Size(log, nil); err != nil {
+	if s.Bytes, err = journal.Size(log, k.reading()); err != nil {
 		return s, err
 	}
 	if err := r.CheckTip(); err != nil {
@@ -96,7 +99,7 @@ type dataFileCount struct {
 }
 
 func (k journalKind) Inspect(ctx context.Context, log string) (inspection, error) {
-	info, err := journal.Inspect(log, nil)
+	info, err := journal.Inspect(log, k.reading())
 	if err != nil {
 		return inspection{}, err
 	}
@@ -107,12 +110,12 @@ func (k journalKind) Inspect(ctx context.Context, log string) (inspection, error
 	if info.Holder != nil {
 		found.State = stateLive
 	}
-	if found.Bytes, err = journal.Size(log, nil); err != nil {
+	if found.Bytes, err = journal.Size(log, k.reading()); err != nil {
 		return found, err
 	}
 	detail := &journalDetail{
 		CreatedMS: info.Header.CreatedAtMillis, CreatedBy: info.Header.CreatedBy, Extents: info.Extents,
-		Generation: info.Generation, Kept: cli.NotNil(info.Kept), DataFiles: []dataFileCount{},
+		Generation: info.Generation, Kept: k.names(info.Kept), DataFiles: []dataFileCount{},
 	}
 	if h := info.Holder; h != nil {
 		detail.Holder = &leaseHolder{h.Host, h.PID, h.Worker, h.TermMillis}
@@ -129,11 +132,11 @@ func (k journalKind) Inspect(ctx context.Context, log string) (inspection, error
 }
 
 // fold adds what the operations say.
-func (journalKind) fold(ctx context.Context, log string, found *inspection, detail *journalDetail) error {
+func (k journalKind) fold(ctx context.Context, log string, found *inspection, detail *journalDetail) error {
 	writers := map[uint64]*writer{}
 	var order []uint64
 	replay := study.NewReplay()
-	r, err := journal.OpenReader(log, nil)
+	r, err := journal.OpenReader(log, k.reading())
 	if err != nil {
 		return err
 	}
@@ -200,17 +203,17 @@ func readRecords(ctx context.Context, r *journal.Reader, fn recordFunc) error {
 	}))
 }
 
-func (journalKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
+func (k journalKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
 	var v verification
 	replay := study.NewReplay()
 	add := func(list *[]place, f journal.Finding) {
-		p := place{File: f.Path, Seq: int64(f.Seq), What: f.Err.Error()}
+		p := place{File: k.name(f.Path), Seq: int64(f.Seq), What: f.Err.Error()}
 		if f.Offset > 0 || f.Severity == journal.Fault {
 			p.Offset = &f.Offset
 		}
 		*list = append(*list, p)
 	}
-	sum, err := journal.Verify(ctx, log, &journal.VerifyOptions{Machine: replay, Progress: opts.Progress}, func(f journal.Finding) {
+	sum, err := journal.Verify(ctx, log, &journal.VerifyOptions{ReaderOptions: *k.reading(), Machine: replay, Progress: opts.Progress}, func(f journal.Finding) {
 		switch f.Severity {
 		case journal.Fault:
 			add(&v.Faults, f)
@@ -224,13 +227,13 @@ func (journalKind) Verify(ctx context.Context, log string, opts verifyOptions) (
 		v.Format, v.Events, v.Bytes = formatName(sum.Format), int64(sum.Ops), sum.Bytes
 	}
 	for _, note := range replay.Notes() {
-		v.Warnings = append(v.Warnings, place{File: log, What: note})
+		v.Warnings = append(v.Warnings, place{File: k.name(log), What: note})
 	}
 	return v, err
 }
 
-func (journalKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
-	r, err := journal.OpenReader(log, nil)
+func (k journalKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+	r, err := journal.OpenReader(log, k.reading())
 	if err != nil {
 		return err
 	}
@@ -249,8 +252,8 @@ func (journalKind) Cat(ctx context.Context, log string, w io.Writer, opts catOpt
 	})
 }
 
-func (journalKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error) {
-	o := &journal.CopyOptions{Progress: opts.Progress}
+func (k journalKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error) {
+	o := &journal.CopyOptions{ReaderOptions: *k.reading(), To: fsx.OS, Progress: opts.Progress}
 	if opts.Salvage {
 		done, err := journal.Salvage(ctx, log, dest, study.NewReplay(), o)
 		if err != nil {

@@ -9,8 +9,12 @@ import (
 	"github.com/foldlog/foldlog/journal"
 )
 
-func (journalKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
-	r, err := journal.OpenReader(log, nil)
+func (k journalKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+	fsys := k.fs()
+	if opts.Follow {
+		fsys = k.liveFS()
+	}
+	r, err := journal.OpenReader(log, &journal.ReaderOptions{FS: fsys})
 	if err != nil {
 		return err
 	}
@@ -22,7 +26,7 @@ func (journalKind) Tail(ctx context.Context, log string, w io.Writer, opts tailO
 	if err := t.flush(w); err != nil || !opts.Follow {
 		return err
 	}
-	return r.Follow(ctx, 0, t, func() error { return t.flush(w) })
+	return r.Follow(ctx, k.poll(), t, func() error { return t.flush(w) })
 }
 
 // errRewound ends a tail whose journal lost what was already printed.

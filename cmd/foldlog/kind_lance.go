@@ -20,7 +20,7 @@ import (
 
 // lanceKind is a Lance dataset in a directory. Its events are the rows of the
 // latest version, in the table's order.
-type lanceKind struct{}
+type lanceKind struct{ world }
 
 var _ logKind = lanceKind{}
 
@@ -31,7 +31,7 @@ func (lanceKind) Name() string { return "lance dataset" }
 
 // Identify prefers the outermost dataset: the generations of a MemWAL are
 // datasets themselves, and belong to the table.
-func (lanceKind) Identify(c candidate) (string, error) {
+func (k lanceKind) Identify(c candidate) (string, error) {
 	if inBucket(c.Path) {
 		return identifyInBucket(context.Background(), c.Path)
 	}
@@ -80,8 +80,8 @@ func holdsManifests(dir string) (bool, error) {
 func (lanceKind) Parts(string) []string { return nil }
 
 // openLance opens the latest version.
-func openLance(ctx context.Context, log string) (*memwal.Table, *lance.Dataset, error) {
-	store, err := storeOf(log)
+func (w world) openLance(ctx context.Context, log string) (*memwal.Table, *lance.Dataset, error) {
+	store, err := w.store(log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,9 +94,9 @@ func openLance(ctx context.Context, log string) (*memwal.Table, *lance.Dataset, 
 }
 
 // treeSize is the files under a directory. Those that go meanwhile do not count.
-func treeSize(ctx context.Context, dir string) (files, bytes, modifiedMS int64, err error) {
-	if inBucket(dir) {
-		return bucketSize(ctx, dir)
+func (w world) treeSize(ctx context.Context, dir string) (files, bytes, modifiedMS int64, err error) {
+	if inBucket(dir) || w.server != nil {
+		return w.storeSize(ctx, dir)
 	}
 	err = fs.WalkDir(os.DirFS(dir), ".", func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
@@ -115,13 +115,13 @@ func treeSize(ctx context.Context, dir string) (files, bytes, modifiedMS int64, 
 	return files, bytes, modifiedMS, err
 }
 
-func (lanceKind) Summarize(ctx context.Context, log string) (summary, error) {
+func (k lanceKind) Summarize(ctx context.Context, log string) (summary, error) {
 	s := summary{}
 	var err error
-	if _, s.Bytes, s.ModifiedMS, err = treeSize(ctx, log); err != nil {
+	if _, s.Bytes, s.ModifiedMS, err = k.treeSize(ctx, log); err != nil {
 		return s, err
 	}
-	table, d, err := openLance(ctx, log)
+	table, d, err := k.openLance(ctx, log)
 	if err != nil {
 		return s, err
 	}
@@ -182,7 +182,7 @@ type lanceShard struct {
 
 func (k lanceKind) Inspect(ctx context.Context, log string) (inspection, error) {
 	found := inspection{Path: log, Kind: k.Name(), State: stateGood}
-	table, d, err := openLance(ctx, log)
+	table, d, err := k.openLance(ctx, log)
 	if err != nil {
 		return found, err
 	}
@@ -194,7 +194,7 @@ func (k lanceKind) Inspect(ctx context.Context, log string) (inspection, error) 
 	if err != nil {
 		return found, err
 	}
-	if found.Files, found.Bytes, _, err = treeSize(ctx, log); err != nil {
+	if found.Files, found.Bytes, _, err = k.treeSize(ctx, log); err != nil {
 		return found, err
 	}
 	found.Format, found.Events, found.LastMS = "v"+d.FileVersion(), d.Rows(), millis(d.Time())
@@ -253,10 +253,10 @@ func columnText(f arrow.Field) string {
 
 // Verify checks every version that is still listed and what the shards have beyond the
 // latest.
-func (lanceKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
+func (k lanceKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
 	var v verification
-	found := func(err error) { v.Faults = append(v.Faults, lanceFault(log, err)) }
-	table, d, err := openLance(ctx, log)
+	found := func(err error) { v.Faults = append(v.Faults, k.lanceFault(log, err)) }
+	table, d, err := k.openLance(ctx, log)
 	if err == nil {
 		v.Format = "v" + d.FileVersion()
 		var stats lance.VerifyStats
@@ -271,22 +271,22 @@ func (lanceKind) Verify(ctx context.Context, log string, opts verifyOptions) (ve
 }
 
 // lanceFault names the file of a fault, as far as the error does.
-func lanceFault(log string, err error) place {
+func (w world) lanceFault(log string, err error) place {
 	var c *lance.CorruptError
 	if errors.As(err, &c) {
-		return place{File: inLog(log, c.Path), What: c.Err.Error()}
+		return place{File: w.inLog(log, c.Path), What: c.Err.Error()}
 	}
-	return place{File: log, What: err.Error()}
+	return place{File: w.name(log), What: err.Error()}
 }
 
 // Copy copies the latest version and the shards. What it leaves when it fails is not a
 // dataset, and is removed.
-func (lanceKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (done copied, err error) {
+func (k lanceKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (done copied, err error) {
 	if opts.Salvage {
 		return done, cli.WithHint(errors.New("a Lance dataset cannot be salvaged"),
 			"foldlog verify lists every fault; foldlog cat prints the rows before the first one")
 	}
-	table, _, err := openLance(ctx, log)
+	table, _, err := k.openLance(ctx, log)
 	if err != nil {
 		return done, err
 	}
@@ -306,7 +306,7 @@ func (lanceKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (
 	if err != nil {
 		return done, err
 	}
-	_, d, err := openLance(ctx, dest)
+	_, d, err := world{}.openLance(ctx, dest)
 	if err != nil {
 		return done, err
 	}

@@ -24,8 +24,8 @@ const (
 )
 
 // Cat streams the rows of the latest version.
-func (lanceKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
-	_, d, err := openLance(ctx, log)
+func (k lanceKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+	_, d, err := k.openLance(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -44,8 +44,8 @@ func (lanceKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptio
 }
 
 // Tail reads the last rows by their addresses, so that a large table is not read.
-func (lanceKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
-	_, d, err := openLance(ctx, log)
+func (k lanceKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+	_, d, err := k.openLance(ctx, log)
 	if err != nil {
 		return err
 	}

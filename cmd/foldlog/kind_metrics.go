@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,11 @@ import (
 	"os"
 
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/remote"
 )
 
 // metricsKind is the metrics stream of a training run.
-type metricsKind struct{}
+type metricsKind struct{ world }
 
 var _ logKind = metricsKind{}
 
@@ -32,8 +34,8 @@ func (metricsKind) Parts(string) []string { return nil }
 // streamEnds is how much of each end of a stream is read to sum it up.
 const streamEnds = 64 << 10
 
-func (metricsKind) Summarize(_ context.Context, log string) (summary, error) {
-	f, err := os.Open(log)
+func (k metricsKind) Summarize(_ context.Context, log string) (summary, error) {
+	f, err := k.open(log)
 	if err != nil {
 		return summary{}, err
 	}
@@ -51,11 +53,23 @@ func (metricsKind) Summarize(_ context.Context, log string) (summary, error) {
 	if err != nil {
 		return s, err
 	}
-	if slug == "" {
-		slug = "no open"
-	}
-	s.Detail = slug + lastWords(last)
+	s.Detail = cmp.Or(slug, noOpen) + lastWords(last)
 	return s, nil
+}
+
+// noOpen is said of a stream without a slug.
+const noOpen = "no open"
+
+// streamWords is what Summarize says, of a stream at a server.
+func streamWords(l remote.Log) string {
+	last := &metrics.Event{Kind: metrics.KindMetric, Step: l.Step}
+	switch {
+	case l.Ended:
+		last.Kind = metrics.KindDone
+	case l.Points == 0:
+		last.Kind = metrics.KindOpen
+	}
+	return cmp.Or(l.Slug, noOpen) + lastWords(last)
 }
 
 // lastWords is what the last event says about the run, as far as it can.
@@ -72,7 +86,7 @@ func lastWords(last *metrics.Event) string {
 }
 
 // firstSlug is the slug of the first open near the beginning, "" if none.
-func firstSlug(f *os.File) (slug string, err error) {
+func firstSlug(f logFile) (slug string, err error) {
 	err = metrics.ReadStream(io.NewSectionReader(f, 0, metrics.MaxLine+streamEnds), func(it *metrics.Item) {
 		if slug == "" && it.Kind == metrics.ItemEvent && it.Event.Kind == metrics.KindOpen {
 			slug = it.Event.Slug
@@ -83,7 +97,7 @@ func firstSlug(f *os.File) (slug string, err error) {
 
 // lastEvent is the last whole event within the end of a stream, nil if there
 // is none.
-func lastEvent(f *os.File, size int64) (last *metrics.Event, err error) {
+func lastEvent(f logFile, size int64) (last *metrics.Event, err error) {
 	from := max(0, size-streamEnds)
 	err = metrics.ReadStream(io.NewSectionReader(f, from, size-from), func(it *metrics.Item) {
 		if it.Kind == metrics.ItemEvent {
@@ -108,7 +122,7 @@ type streamDetail struct {
 
 func (k metricsKind) Inspect(ctx context.Context, log string) (inspection, error) {
 	found := inspection{Path: log, Kind: k.Name(), Format: metricsFormat, State: stateGood, Files: 1}
-	run, err := readRun(ctx, log)
+	run, err := k.readRun(ctx, log)
 	if err != nil {
 		return found, err
 	}
@@ -169,7 +183,7 @@ const maxPlaces = 10_000
 
 func (k metricsKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
 	v := verification{Format: metricsFormat}
-	f, err := os.Open(log)
+	f, err := k.open(log)
 	if err != nil {
 		return v, err
 	}
@@ -183,7 +197,7 @@ func (k metricsKind) Verify(ctx context.Context, log string, opts verifyOptions)
 			list = &v.Warnings
 		}
 		if len(*list) < maxPlaces {
-			*list = append(*list, place{File: log, Offset: &found.Offset, What: found.Error()})
+			*list = append(*list, place{File: k.name(log), Offset: &found.Offset, What: found.Error()})
 		}
 	})
 	v.Events, v.Bytes = sum.Events, sum.Bytes
@@ -192,8 +206,8 @@ func (k metricsKind) Verify(ctx context.Context, log string, opts verifyOptions)
 
 // Cat prints every event, those behind a bad line too, and then fails if there
 // was one that no resume explains.
-func (metricsKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
-	f, err := os.Open(log)
+func (k metricsKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+	f, err := k.open(log)
 	if err != nil {
 		return err
 	}
@@ -239,8 +253,8 @@ func (e *errStreamFault) Hint() string {
 }
 
 // Copy copies the whole lines that are there when it begins, byte for byte.
-func (metricsKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (done copied, err error) {
-	f, err := os.Open(log)
+func (k metricsKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (done copied, err error) {
+	f, err := k.open(log)
 	if err != nil {
 		return copied{}, err
 	}
@@ -267,7 +281,7 @@ func (metricsKind) Copy(ctx context.Context, log, dest string, opts copyOptions)
 
 // checkPrefix finds the end of the last whole line before size, how many events
 // there are, and the first fault.
-func checkPrefix(ctx context.Context, f *os.File, size int64) (end, events int64, fault *errStreamFault, err error) {
+func checkPrefix(ctx context.Context, f logFile, size int64) (end, events int64, fault *errStreamFault, err error) {
 	end = size
 	sum, err := metrics.Check(untilCancelled(ctx, io.NewSectionReader(f, 0, size)), metrics.CheckOptions{}, func(found metrics.Finding) {
 		switch {
@@ -282,7 +296,7 @@ func checkPrefix(ctx context.Context, f *os.File, size int64) (end, events int64
 
 // copyPrefix writes the first bytes of a file to a new one. On an error
 // nothing is left.
-func copyPrefix(ctx context.Context, f *os.File, dest string, n int64, progress func(done, total int64)) (err error) {
+func copyPrefix(ctx context.Context, f logFile, dest string, n int64, progress func(done, total int64)) (err error) {
 	out, err := os.OpenFile(dest, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
@@ -292,9 +306,7 @@ func copyPrefix(ctx context.Context, f *os.File, dest string, n int64, progress 
 			os.Remove(dest)
 		}
 	}()
-	if _, err = f.Seek(0, io.SeekStart); err == nil {
-		_, err = io.Copy(out, io.LimitReader(watched(ctx, f, progress), n))
-	}
+	_, err = io.Copy(out, watched(ctx, part{io.NewSectionReader(f, 0, n), f}, progress))
 	if err == nil {
 		err = out.Sync()
 	}

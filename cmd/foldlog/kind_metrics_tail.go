@@ -11,10 +11,10 @@ import (
 
 // Tail prints events as they are in the file. Bad lines are passed over: they
 // are for verify to tell.
-func (metricsKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+func (k metricsKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	follower := metrics.NewFollower(log)
+	follower := k.follower(log)
 	defer follower.Close()
 	last := lastLines{most: opts.Last}
 	if err := follower.Poll(last.see); err != nil {
@@ -23,7 +23,7 @@ func (metricsKind) Tail(ctx context.Context, log string, w io.Writer, opts tailO
 	if err := last.write(w); err != nil || !opts.Follow {
 		return err
 	}
-	err := follower.Follow(ctx, 0, func(it *metrics.Item) {
+	err := follower.Follow(ctx, k.poll(), func(it *metrics.Item) {
 		if it.Kind == metrics.ItemEvent && ctx.Err() == nil {
 			if err := writeWhole(w, it.Line); err != nil {
 				cancel(&tailWriteError{err})

@@ -67,17 +67,28 @@ func (a *app) age(ms int64) string {
 // list calls emit for every log under root, in the order of paths. What
 // cannot be read is told and passed over, and makes the whole fail at the end.
 func (a *app) list(ctx context.Context, root string, emit func(summary) error) error {
+	c, at, err := a.readingServer(root)
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		return failed("ls", root, a.listAt(ctx, c, at, emit))
+	}
 	if _, err := os.Stat(root); err != nil {
-		return onlyFiles(root, failed("ls", root, err))
+		return failed("ls", root, err)
 	}
 	l := lister{app: a, ctx: ctx, emit: emit, done: map[string]bool{}}
 	if err := l.visit(root, false); err != nil {
 		return failed("ls", root, err)
 	}
-	if l.unreadable > 0 {
-		return fmt.Errorf("ls %s: %d could not be read", root, l.unreadable)
+	return failed("ls", root, someUnreadable(l.unreadable))
+}
+
+func someUnreadable(n int) error {
+	if n == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%d could not be read", n)
 }
 
 // lister walks a tree. A path in done is a log that was told, or a part of one.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -66,8 +65,12 @@ the summary of run --json may stand between the events.`,
 		if limit < 0 {
 			return cli.Usagef("--limit %d: must not be negative", limit)
 		}
+		paths, err := a.resolved(c.Context(), args)
+		if err != nil {
+			return advise(err)
+		}
 		faulty := 0
-		for _, path := range args {
+		for _, path := range paths {
 			v, err := a.checkStream(c.Context(), path, opts, limit, *asJSON)
 			if err != nil {
 				return advise(failed("metrics check", path, err))
@@ -77,7 +80,7 @@ the summary of run --json may stand between the events.`,
 			}
 		}
 		if faulty > 0 {
-			return fmt.Errorf("metrics check: %d of %s faulty", faulty, plural(int64(len(args)), "stream"))
+			return fmt.Errorf("metrics check: %d of %s faulty", faulty, plural(int64(len(paths)), "stream"))
 		}
 		return nil
 	}
@@ -88,7 +91,11 @@ the summary of run --json may stand between the events.`,
 func (a *app) checkStream(ctx context.Context, path string, opts metrics.CheckOptions, limit int64, asJSON bool) (v checkView, err error) {
 	in := io.Reader(orEmpty(a.Stdin))
 	if path != "-" {
-		f, err := os.Open(path)
+		at, name, err := a.streamAt(ctx, path)
+		if err != nil {
+			return v, err
+		}
+		f, err := at.open(name)
 		if err != nil {
 			return v, err
 		}

@@ -54,8 +54,15 @@ every metric. The exit status is 0 whether or not they differ.`,
 	asJSON := jsonFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var runs [2]*foldedRun
-		for i, path := range args {
-			var err error
+		for i, arg := range args {
+			paths, err := a.resolved(c.Context(), []string{arg})
+			if err == nil && len(paths) > 1 {
+				err = fmt.Errorf("%s has %s, and not one", arg, plural(int64(len(paths)), "stream"))
+			}
+			if err != nil {
+				return advise(fmt.Errorf("metrics diff: %w", err))
+			}
+			path := paths[0]
 			if runs[i], err = a.readRunNoting(c.Context(), path); err != nil {
 				return advise(failed("metrics diff", path, err))
 			}

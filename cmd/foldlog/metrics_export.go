@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -64,7 +63,7 @@ the export is complete, and left as it was otherwise.`,
 		if filter.where, err = keyValues("where", where); err != nil {
 			return err
 		}
-		paths, err := a.streams(args)
+		paths, err := a.streams(c.Context(), args)
 		if err != nil {
 			return advise(err)
 		}
@@ -123,7 +122,11 @@ func (a *app) eachPoint(ctx context.Context, paths []string, filter pointFilter,
 }
 
 func (a *app) pointsOf(ctx context.Context, path string, filter pointFilter, emit func(*pointRow) error) error {
-	f, err := os.Open(path)
+	w, at, err := a.streamAt(ctx, path)
+	if err != nil {
+		return err
+	}
+	f, err := w.open(at)
 	if err != nil {
 		return err
 	}

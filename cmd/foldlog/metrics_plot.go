@@ -63,6 +63,9 @@ that keeps first, last, minimum and maximum of each stretch.`,
 		if err != nil {
 			return err
 		}
+		if p.paths, err = a.resolved(c.Context(), args); err != nil {
+			return advise(err)
+		}
 		if flags.follow {
 			return advise(p.follow(c.Context()))
 		}
@@ -261,11 +264,19 @@ const redrawEvery = 250 * time.Millisecond
 // follow draws anew when something comes, until ctx ends, which is no error.
 func (p *plotter) follow(ctx context.Context) error {
 	runs := make([]*liveRun, len(p.paths))
+	every := redrawEvery
 	for i, path := range p.paths {
-		runs[i] = newLiveRun(path)
+		w, at, err := p.streamAt(ctx, path)
+		if err != nil {
+			return err
+		}
+		if w.server != nil {
+			w.server.Patience, every = endless, remotePoll
+		}
+		runs[i] = newLiveRun(w, at)
 		defer runs[i].close()
 	}
-	tick := time.NewTicker(redrawEvery)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	screen := screen{w: p.Out(), terminal: p.IsTerminal(p.Stdout)}
 	for {
@@ -273,6 +284,9 @@ func (p *plotter) follow(ctx context.Context) error {
 		var folds []*foldedRun
 		for _, r := range runs {
 			more, err := r.poll()
+			if ctx.Err() != nil {
+				return nil
+			}
 			if err != nil {
 				return failed("metrics plot", r.run.path, err)
 			}
@@ -294,12 +308,14 @@ func (p *plotter) follow(ctx context.Context) error {
 
 // liveRun is a run that grows.
 type liveRun struct {
+	world
+	path     string
 	follower *metrics.Follower
 	run      *foldedRun
 }
 
-func newLiveRun(path string) *liveRun {
-	return &liveRun{metrics.NewFollower(path), &foldedRun{path: path}}
+func newLiveRun(w world, path string) *liveRun {
+	return &liveRun{w, path, w.follower(path), &foldedRun{path: w.name(path)}}
 }
 
 func (l *liveRun) close() { l.follower.Close() }
@@ -319,7 +335,7 @@ func (l *liveRun) poll() (changed bool, err error) {
 		return changed, err
 	}
 	l.close()
-	*l = *newLiveRun(l.run.path)
+	*l = *newLiveRun(l.world, l.path)
 	_, err = l.poll()
 	return true, err
 }

@@ -42,7 +42,7 @@ that of --to or FOLDLOG_SERVER, the token is FOLDLOG_TOKEN.`,
 		if err != nil {
 			return err
 		}
-		paths, err := a.streams(args)
+		paths, err := a.streams(c.Context(), args)
 		if err != nil {
 			return advise(err)
 		}
@@ -90,8 +90,21 @@ func (a *app) push(ctx context.Context, client metrics.Client, path string, asJS
 }
 
 func (a *app) pushFile(ctx context.Context, client metrics.Client, path string) (metrics.Pushed, error) {
+	w, at, err := a.streamAt(ctx, path)
+	if err != nil {
+		return metrics.Pushed{}, err
+	}
+	f, err := w.open(at)
+	if err != nil {
+		return metrics.Pushed{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return metrics.Pushed{}, err
+	}
 	bar := a.NewProgress("push "+path, cli.Bytes)
 	defer bar.Close()
 	client.Progress = bar.Set
-	return client.Push(ctx, path)
+	return client.PushFrom(ctx, f, info.Size())
 }

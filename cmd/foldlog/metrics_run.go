@@ -6,20 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"strings"
 
 	"github.com/foldlog/foldlog/metrics"
 )
 
 // readRun reads and folds a whole stream.
-func readRun(ctx context.Context, path string) (*foldedRun, error) {
-	f, err := os.Open(path)
+func (w world) readRun(ctx context.Context, path string) (*foldedRun, error) {
+	f, err := w.open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	run := &foldedRun{path: path}
+	run := &foldedRun{path: w.name(path)}
 	err = metrics.ReadStream(run.counting(watched(ctx, f, nil)), run.take)
 	run.finish()
 	return run, err
@@ -74,8 +74,23 @@ func (r *foldedRun) name() string {
 	return strings.TrimSuffix(r.path, metrics.Extension)
 }
 
+// measured is what is read and has a size.
+type measured interface {
+	io.Reader
+	Stat() (fs.FileInfo, error)
+}
+
+// part is a part of a file.
+type part struct {
+	io.Reader
+	file logFile
+}
+
+// Stat implements measured.
+func (p part) Stat() (fs.FileInfo, error) { return p.file.Stat() }
+
 // watched is a file whose reading ends with ctx, and tells its progress.
-func watched(ctx context.Context, f *os.File, progress func(done, total int64)) io.Reader {
+func watched(ctx context.Context, f measured, progress func(done, total int64)) io.Reader {
 	total := int64(0)
 	if info, err := f.Stat(); err == nil {
 		total = info.Size()

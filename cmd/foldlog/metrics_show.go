@@ -36,7 +36,7 @@ metrics of a run; --all has every one.`,
 	c.Flags().BoolVar(&all, "all", false, "show every metric")
 	asJSON := jsonFlag(c, "print one line of JSON for each run")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		paths, err := a.streams(args)
+		paths, err := a.streams(c.Context(), args)
 		if err != nil {
 			return advise(err)
 		}
@@ -57,7 +57,11 @@ metrics of a run; --all has every one.`,
 
 // readRunNoting reads a run and says what in its file is no event.
 func (a *app) readRunNoting(ctx context.Context, path string) (*foldedRun, error) {
-	run, err := readRun(ctx, path)
+	w, at, err := a.streamAt(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	run, err := w.readRun(ctx, at)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func TestAFileCutAtEveryByteShowsWhatIsComplete(t *testing.T) {
 
 func runAt(t *testing.T, path string) *foldedRun {
 	t.Helper()
-	run, err := readRun(t.Context(), path)
+	run, err := world{}.readRun(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

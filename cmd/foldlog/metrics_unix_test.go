@@ -47,7 +47,7 @@ func recording(t *testing.T, input string, args ...string) (cmd *exec.Cmd, path 
 
 func runOf(t *testing.T, path string) *foldedRun {
 	t.Helper()
-	run, err := readRun(t.Context(), path)
+	run, err := world{}.readRun(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

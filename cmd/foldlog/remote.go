@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path"
+	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
@@ -36,7 +38,27 @@ func (a *app) atServer(text string) (*remote.Client, string, error) {
 	if !away {
 		return nil, "", nil
 	}
-	return &remote.Client{Base: base, Token: a.Var("FOLDLOG_TOKEN")}, at, nil
+	waiting := func(err error, patience time.Duration) {
+		if patience <= firstPatience {
+			return // it is told soon enough
+		}
+		text := "trying again"
+		if patience < time.Hour {
+			text += " for " + cli.Duration(patience.Round(time.Second))
+		}
+		a.Notef("%s: %v; %s", base, err, text)
+	}
+	return &remote.Client{Base: base, Token: a.Var("FOLDLOG_TOKEN"), Waiting: waiting}, at, nil
+}
+
+// noAnswer tells what keeps a server from saying anything about a log.
+func noAnswer(err error) bool {
+	for _, sentinel := range []error{remote.ErrAway, remote.ErrUnauthorized, remote.ErrNoHost, remote.ErrOld, remote.ErrPlain, remote.ErrAddress} {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return certificateHint.Match(err)
 }
 
 // openReader opens a journal for reading.
@@ -52,6 +74,16 @@ func (a *app) openReader(operand string) (studyReader, error) {
 		return nil, err
 	}
 	return study.OpenJournalReader(operand, nil)
+}
+
+// glance is openReader for a command that does nothing but tell, and so does not wait
+// long for a server that is away.
+func (a *app) glance(operand string) (studyReader, error) {
+	c, at, err := a.readingServer(operand)
+	if c == nil || err != nil {
+		return a.openReader(operand)
+	}
+	return c.OpenJournal(context.Background(), at, nil)
 }
 
 // openJournal opens a journal for writing. Worker is the id that operations carry, nil
@@ -87,9 +119,18 @@ func (a *app) createJournal(ctx context.Context, operand string) (study.Storage,
 func (a *app) useServer(p *runPlan) error {
 	c, at, err := a.atServer(p.Journal)
 	if c != nil {
-		p.Journal = c.Base + "/" + at
+		p.Journal = remote.Address(c.Base, at)
 	}
 	return err
+}
+
+// streamAt is where a metrics stream is that an operand names, and its path there.
+func (a *app) streamAt(ctx context.Context, operand string) (world, string, error) {
+	c, at, err := a.readingServer(operand)
+	if c == nil || err != nil {
+		return world{}, operand, err
+	}
+	return world{c, ctx}, "/" + at, nil
 }
 
 // beside is where the logs of trials lie: beside the journal, or, of one at a server,
@@ -109,7 +150,7 @@ func (a *app) rootServer(ref *logRef) error {
 	}
 	ref.server, ref.root = c, c.Base
 	if at != "" {
-		ref.root += "/" + at
+		ref.root = remote.Address(c.Base, at)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (a *app) readStudy(path, name string, fn func(*study.Snapshot, *study.Study
 
 // readStudies opens a journal for reading.
 func (a *app) readStudies(path string, fn func(studyReader) error) error {
-	r, err := a.openReader(path)
+	r, err := a.glance(path)
 	if err != nil {
 		return err
 	}

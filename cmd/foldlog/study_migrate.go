@@ -8,6 +8,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -42,6 +43,9 @@ func (a *app) migrate(ctx context.Context, path string) error {
 	did := fmt.Sprintf("%s is of format %d already: nothing to do", path, format)
 	if format < journal.FormatVersion {
 		did = fmt.Sprintf("%s was migrated from format %d to %d", path, format, journal.FormatVersion)
+		if _, _, away, _ := remote.Parse(path, ""); away {
+			return cli.WithHint(fmt.Errorf("it is of format %d", format), "migrate it at the server, where its file is; whatever is written to it there does so too")
+		}
 		j, err := study.OpenJournal(ctx, path, a.writerOptions(nil))
 		if err != nil {
 			return err

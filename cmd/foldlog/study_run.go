@@ -143,16 +143,15 @@ func (a *app) studyRun(c *cobra.Command, f *runFlags, path string, command []str
 // study is created if it is not there.
 func (a *app) planRun(c *cobra.Command, f *runFlags, path string, command []string) (*runPlan, error) {
 	p := &runPlan{Config: f.Config, workers: f.workers, timeout: f.timeout, json: f.json}
-	if p.Journal = path; !studyfile.Is(path) {
-		if err := a.useServer(p); err != nil {
-			return nil, err
-		}
-	}
-	if studyfile.Is(path) {
+	if p.Journal = path; studyfile.Is(path) {
 		if err := p.fromFile(c, path, len(command) > 0); err != nil {
 			return nil, fmt.Errorf("study run: %w", err)
 		}
-	} else {
+	}
+	if err := a.useServer(p); err != nil {
+		return nil, err
+	}
+	if p.file == nil {
 		p.places()
 	}
 	if len(command) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 
 	"github.com/spf13/cobra"
@@ -76,13 +77,13 @@ func (a *app) listen(ctx context.Context, addr string, insecure bool) (net.Liste
 
 // openOrCreateJournal opens a journal for writing that others may be creating at
 // the same time.
-func (a *app) openOrCreateJournal(ctx context.Context, path string) (*study.Journal, error) {
-	if mustExist(path) == nil {
-		return study.OpenJournal(ctx, path, a.writerOptions(nil))
+func (a *app) openOrCreateJournal(ctx context.Context, path string) (study.Storage, error) {
+	j, err := a.openJournal(ctx, path, nil)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return j, err
 	}
-	j, err := study.CreateJournal(ctx, path, a.writerOptions(nil))
-	if errors.Is(err, journal.ErrExist) {
-		return study.OpenJournal(ctx, path, a.writerOptions(nil))
+	if j, err = a.createJournal(ctx, path); errors.Is(err, journal.ErrExist) {
+		return a.openJournal(ctx, path, nil)
 	}
 	return j, err
 }

@@ -29,11 +29,14 @@ print each event once, in order, until interrupted.`,
 		if opts.Last < 0 {
 			return cli.Usagef("--last %d: must not be negative", opts.Last)
 		}
-		kind, log, err := a.find("tail", args[0])
+		at, err := a.find(c.Context(), "tail", args[0])
 		if err != nil {
 			return err
 		}
-		err = a.tail(c.Context(), kind, log, opts)
+		if at.server != nil && opts.Follow {
+			at.server.Patience = endless
+		}
+		err = a.tail(c.Context(), at.kind, at.log, opts)
 		if opts.Follow && errors.Is(err, context.Canceled) {
 			return nil // an interrupt is the only way to end it
 		}

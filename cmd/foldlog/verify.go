@@ -47,6 +47,9 @@ func (a *app) verify(ctx context.Context, paths []string, opts verifyOptions, pr
 		if ctx.Err() != nil {
 			return failed("verify", path, ctx.Err())
 		}
+		if noAnswer(err) {
+			return failed("verify", path, err)
+		}
 		if err != nil {
 			v.Faults = append(v.Faults, place{
 				File: path, What: err.Error(), Hint: cli.HintFor(err, hintRules())})
@@ -75,15 +78,15 @@ func (a *app) verify(ctx context.Context, paths []string, opts verifyOptions, pr
 
 // verifyOne returns what was found with the error that ended the check.
 func (a *app) verifyOne(ctx context.Context, path string, opts verifyOptions) (verification, error) {
-	kind, log, err := a.lookUp(path)
+	at, err := a.lookUp(ctx, path)
 	if err != nil {
 		return verification{Path: path}, err
 	}
-	bar := a.NewProgress("verify "+log, cli.Bytes)
+	bar := a.NewProgress("verify "+at.name, cli.Bytes)
 	defer bar.Close()
 	opts.Progress = bar.Set
-	v, err := kind.Verify(ctx, log, opts)
-	v.Path, v.Kind = log, kind.Name()
+	v, err := at.kind.Verify(ctx, at.log, opts)
+	v.Path, v.Kind = at.name, at.kind.Name()
 	return v, err
 }
 
