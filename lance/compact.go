@@ -185,10 +185,9 @@ func (d *Dataset) reserve(ctx context.Context, groups []*rewritten) (*Dataset, e
 	}
 	var first uint64
 	txn := &format.Transaction{Kind: format.ReserveFragments, Reserved: uint64(len(groups))}
-	next, err := d.commit(ctx, change{txn: txn, start: time.Now(), apply: func(m *format.Manifest) error {
-		first = m.NextFragment()
-		m.Reserve(first + uint64(len(groups)) - 1)
-		return nil
+	next, err := d.commit(ctx, change{txn: txn, start: time.Now(), apply: func(m *format.Manifest) (err error) {
+		first, err = m.Reserve(uint64(len(groups)))
+		return err
 	}})
 	if err != nil {
 		return nil, err

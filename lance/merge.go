@@ -172,7 +172,9 @@ func (m *merger) run(ctx context.Context) (*Dataset, error) {
 				return err
 			}
 			next.Indexes = indexes
-			addFragments(next, frags)
+			if err := addFragments(next, frags); err != nil {
+				return err
+			}
 			return replaceFragments(next, updated, removed)
 		},
 	})

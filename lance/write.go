@@ -92,18 +92,21 @@ func (d *Dataset) Append(ctx context.Context, rows iter.Seq2[arrow.RecordBatch, 
 	}
 	txn := &format.Transaction{Kind: format.Append, Fragments: frags}
 	return d.commit(ctx, change{txn: txn, start: start, apply: func(m *format.Manifest) error {
-		addFragments(m, frags)
-		return nil
+		return addFragments(m, frags)
 	}})
 }
 
 // addFragments numbers new fragments after those that ever were.
-func addFragments(m *format.Manifest, frags []format.Fragment) {
-	for _, f := range frags {
-		f.ID = m.NextFragment()
-		m.Reserve(f.ID)
+func addFragments(m *format.Manifest, frags []format.Fragment) error {
+	first, err := m.Reserve(uint64(len(frags)))
+	if err != nil {
+		return err
+	}
+	for i, f := range frags {
+		f.ID = first + uint64(i)
 		m.Fragments = append(m.Fragments, f)
 	}
+	return nil
 }
 
 // writeFragments writes rows as data files that no version names yet.

@@ -16,8 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
-	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/internal/parallel"
+	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/objstore"
 )
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/objstore"
@@ -25,20 +27,35 @@ type shard struct {
 // follows the one before within half of it cannot take a number that was cleaned up.
 const minGrace = 10 * time.Minute
 
-// current checks, after a put that came late, that the version before is still there:
-// the oldest are removed first, so then ours was never another's.
-func (sh *shard) current(ctx context.Context, version uint64) error {
-	if time.Since(sh.fresh) < minGrace/2 || version == 1 {
+// current checks, after a put that came late, that the version before is still there, or
+// that the first is the only one: the oldest are removed first, so then ours was never
+// another's. What was put where another's was is taken back, lest it is taken for the latest.
+func (sh *shard) current(ctx context.Context, next *state) error {
+	if time.Since(sh.fresh) < minGrace/2 {
 		return nil
 	}
-	_, err := sh.store.Stat(ctx, manifestKey(sh.state.id, version-1))
-	if errors.Is(err, objstore.ErrNotFound) {
-		return ErrFenced
-	}
+	fenced, err := sh.overtaken(ctx, next)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnsure, err)
 	}
+	if fenced {
+		_ = sh.store.Delete(ctx, manifestKey(next.id, next.version)) // hints begin above it
+		return ErrFenced
+	}
 	return nil
+}
+
+// overtaken reports whether a version that was put had been another's before.
+func (sh *shard) overtaken(ctx context.Context, next *state) (bool, error) {
+	if next.version == 1 {
+		highest, err := listed(ctx, sh.store, next.id)
+		return highest > 1, err
+	}
+	_, err := sh.store.Stat(ctx, manifestKey(next.id, next.version-1))
+	if errors.Is(err, objstore.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
 }
 
 // tableOf reads what a shard must know of the table.
@@ -83,6 +100,9 @@ func claim(ctx context.Context, d *lance.Dataset, id ID) (*shard, error) {
 		var next *state
 		switch {
 		case errors.Is(err, objstore.ErrNotFound):
+			if err := neverMerged(ctx, d, id); err != nil {
+				return nil, err
+			}
 			next = &state{version: 1, epoch: 1, next: 1, id: id}
 		case err != nil:
 			return nil, err
@@ -104,7 +124,7 @@ func claim(ctx context.Context, d *lance.Dataset, id ID) (*shard, error) {
 			return nil, err
 		}
 		sh.state = next
-		if err := sh.current(ctx, next.version); err != nil {
+		if err := sh.current(ctx, next); err != nil {
 			return nil, err
 		}
 		if next.epoch == 1 {
@@ -112,6 +132,23 @@ func claim(ctx context.Context, d *lance.Dataset, id ID) (*shard, error) {
 		}
 		return sh, sh.takeOver(ctx)
 	}
+}
+
+// neverMerged is ErrSealed for a shard that was sealed, merged and removed: its generations
+// would begin from one again, which the table takes for merged.
+func neverMerged(ctx context.Context, d *lance.Dataset, id ID) error {
+	d, err := d.Latest(ctx)
+	if err != nil {
+		return err
+	}
+	merged, _, err := d.MergeProgress()
+	if err != nil {
+		return err
+	}
+	if merged[id] > 0 {
+		return ErrSealed
+	}
+	return nil
 }
 
 // takeOver fences the owner before and replays what it left in the log: each entry
@@ -132,11 +169,7 @@ func (sh *shard) takeOver(ctx context.Context) error {
 		if e.sentinel {
 			continue
 		}
-		c, err := gather(sh.fields, sh.key, e.batches)
-		if err != nil {
-			return fmt.Errorf("replay entry %d: %w", at, err)
-		}
-		if err := sh.flush(ctx, c, at); err != nil {
+		if err := sh.flush(ctx, e.batches, at); err != nil {
 			return fmt.Errorf("replay entry %d: %w", at, err)
 		}
 	}
@@ -145,8 +178,8 @@ func (sh *shard) takeOver(ctx context.Context) error {
 
 // flush makes rows a generation. With its manifest it is acknowledged; before that
 // nothing has happened, and the next flush takes the same number.
-func (sh *shard) flush(ctx context.Context, c *contents, replayed uint64) error {
-	g, files, err := c.layout(sh.state.id, sh.state.next)
+func (sh *shard) flush(ctx context.Context, batches []arrow.RecordBatch, replayed uint64) error {
+	g, files, err := sh.layout(batches)
 	if err != nil {
 		return err
 	}
@@ -161,6 +194,17 @@ func (sh *shard) flush(ctx context.Context, c *contents, replayed uint64) error 
 		return err
 	}
 	return sh.publish(ctx, next, commit)
+}
+
+// layout makes the files of a generation out of batches, whose memory may be hostile: the
+// Arrow library panics on some only when they are read.
+func (sh *shard) layout(batches []arrow.RecordBatch) (g generation, files []objstore.Object, err error) {
+	defer corruptOnPanic(&err)
+	c, err := gather(sh.fields, sh.key, batches)
+	if err != nil {
+		return generation{}, nil, err
+	}
+	return c.layout(sh.state.id, sh.state.next)
 }
 
 // update puts the next version of the manifest.
@@ -180,7 +224,7 @@ func (sh *shard) publish(ctx context.Context, next *state, put func(context.Cont
 	err := put(ctx)
 	switch {
 	case err == nil:
-		if err := sh.current(ctx, next.version); err != nil {
+		if err := sh.current(ctx, next); err != nil {
 			return err
 		}
 		sh.state, sh.fresh = next, start

@@ -1,11 +1,13 @@
 package memwal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,4 +128,110 @@ func TestAnUnsureAppendIsSettledByTheNextClaim(t *testing.T) {
 		ok(t, again.Append(t.Context(), kv("b", 1)))
 		same(t, "rows", []string{"a=1", "b=1"}, read(t, table, lance.ScanOptions{}))
 	}
+}
+
+// TestAShardThatWasRemovedTakesNoRows: its generations would begin from one again, which
+// the table says it has merged.
+func TestAShardThatWasRemovedTakesNoRows(t *testing.T) {
+	table := newTable(t, objstore.NewMemory(), small)
+	w := newWriter(t, table, manual)
+	ok(t, w.Append(t.Context(), kv("a", 1)))
+	_, err := table.Adopt(t.Context(), w.Shard(), MergeOptions{})
+	ok(t, err)
+	for range 2 { // the first drops what the shard names
+		_, err = table.Collect(t.Context(), CollectOptions{AnyAge: true, Now: time.Now().Add(time.Minute)})
+		ok(t, err)
+	}
+	_, err = table.Shard(t.Context(), w.Shard())
+	want(t, err, objstore.ErrNotFound)
+	again, err := table.NewWriter(t.Context(), WriterOptions{Shard: w.Shard(), MergeAfter: -1})
+	if want(t, err, ErrSealed); err == nil {
+		ok(t, again.Append(t.Context(), kv("b", 2)))
+		same(t, "acknowledged", []string{"a=1", "b=2"}, read(t, table, lance.ScanOptions{}))
+	}
+}
+
+// TestAClaimThatSleptCannotBeginAShardAnew: it found no shard, and sleeps before its put
+// until another has the shard and has cleaned up the number.
+func TestAClaimThatSleptCannotBeginAShardAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := objstore.NewMemory()
+		shard := NewID()
+		slept := false
+		table := newTable(t, objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+			if slept || c.Key != manifestKey(shard, 1) || !c.Mutates() {
+				return objstore.Fate{}
+			}
+			slept = true
+			other := newTable(t, mem, small)
+			w, err := other.NewWriter(t.Context(), WriterOptions{Shard: shard, MergeAfter: -1})
+			for i := 0; i < 2*keepStates && err == nil; i++ {
+				err = w.Append(t.Context(), kv(fmt.Sprintf("key-%d", i), i))
+			}
+			ok(t, err)
+			ok(t, w.Close())
+			time.Sleep(2 * time.Hour)
+			_, err = other.Collect(t.Context(), CollectOptions{})
+			ok(t, err)
+			return objstore.Fate{}
+		}), small)
+		w, err := table.NewWriter(t.Context(), WriterOptions{Shard: shard, MergeAfter: -1})
+		if want(t, err, ErrFenced); err == nil {
+			ok(t, w.Append(t.Context(), kv("late", 1)))
+			ok(t, w.Close())
+			if rows := read(t, table, lance.ScanOptions{}); !slices.Contains(rows, "late=1") {
+				t.Errorf("an acknowledged row is not in %v", rows)
+			}
+		}
+	})
+}
+
+// TestAMergeThatIsGivenUpDoesNotEndItsWriter ends the context of a merge at every call.
+func TestAMergeThatIsGivenUpDoesNotEndItsWriter(t *testing.T) {
+	for at := 1; ; at++ {
+		n, merging := 0, false
+		ctx, cancel := context.WithCancel(t.Context())
+		table := newTable(t, objstore.NewFault(objstore.NewMemory(), func(objstore.Call) objstore.Fate {
+			if merging {
+				if n++; n == at {
+					cancel()
+				}
+			}
+			return objstore.Fate{}
+		}), small)
+		w := newWriter(t, table, manual)
+		ok(t, w.Append(t.Context(), kv("a", 1)))
+		merging = true
+		_, _ = w.Merge(ctx)
+		merging = false
+		cancel()
+		if err := w.Append(t.Context(), kv("b", 2)); err != nil {
+			t.Fatalf("a merge that ends at call %d: %v", at, err)
+		}
+		same(t, "rows", []string{"a=1", "b=2"}, read(t, table, lance.ScanOptions{}))
+		if n < at {
+			return
+		}
+	}
+}
+
+// TestABatchMayBeReleasedByACallerWhoGaveUp while it waits for room.
+func TestABatchMayBeReleasedByACallerWhoGaveUp(t *testing.T) {
+	table := newTable(t, objstore.NewMemory(), small)
+	w := newWriter(t, table, WriterOptions{MergeAfter: -1, MaxLive: 1})
+	ok(t, w.Append(t.Context(), kv("a", 1)))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-w.kick // asked for while it waits
+		cancel()
+	}()
+	batch := kv("b", 2)
+	want(t, w.Append(ctx, batch), ErrUnsure)
+	batch.Release()
+	_, err := w.Merge(t.Context())
+	ok(t, err)
+	for w.Generations() == 0 { // the batch that was given up comes first
+		time.Sleep(time.Millisecond)
+	}
+	same(t, "rows", []string{"a=1", "b=2"}, read(t, table, lance.ScanOptions{}))
 }

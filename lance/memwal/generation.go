@@ -196,9 +196,8 @@ func (c *contents) layout(shard ID, number uint64) (generation, []objstore.Objec
 		return g, nil, err
 	}
 	path := format.DataFileName()
-	m := &format.Manifest{Fields: c.fields, Version: 1, Time: time.Now(), FileVersion: "2.0"}
+	m := &format.Manifest{Fields: c.fields, Version: 1, Time: time.Now(), FileVersion: "2.0", MaxFragment: new(uint32)}
 	m.Fragments = []format.Fragment{{Files: []format.DataFile{format.DataFileOf(path, c.fields, int64(len(data)))}, Rows: int64(c.rows)}}
-	m.Reserve(0)
 	keys := c.keys()
 	pages, lookup, err := keyIndex(keys)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/internal/parallel"
+	"github.com/foldlog/foldlog/lance"
 )
 
 // hider knows the keys of the generations that a scan has passed.

@@ -79,9 +79,12 @@ func (src *source) keySet(ctx context.Context, t *Table, key string) (*keySet, e
 		}
 		cost += n
 		if tombstones {
-			addrs := rec.Column(2).(*array.Uint64).Uint64Values()
-			for i, a := range addrs {
-				if rec.Column(1).(*array.Boolean).Value(i) {
+			dead, ok := rec.Column(1).(*array.Boolean)
+			if !ok {
+				return nil, src.named(fmt.Errorf("%w: tombstones of type %s", lance.ErrCorrupt, rec.Column(1).DataType()))
+			}
+			for i, a := range rec.Column(2).(*array.Uint64).Uint64Values() {
+				if dead.Value(i) {
 					set.dead[a] = true
 				}
 			}

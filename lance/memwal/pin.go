@@ -3,9 +3,9 @@ package memwal
 import (
 	"context"
 
+	"github.com/foldlog/foldlog/internal/parallel"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/format"
-	"github.com/foldlog/foldlog/internal/parallel"
 	"github.com/foldlog/foldlog/lance/internal/pins"
 )
 

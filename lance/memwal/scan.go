@@ -3,6 +3,7 @@ package memwal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -163,7 +164,10 @@ func (s *scan) rows(ctx context.Context, src *source, schema *arrow.Schema, keys
 		}
 		at := keysIn{addrs: rec.Column(int(rec.NumCols()) - 1).(*array.Uint64).Uint64Values()}
 		if keys {
-			at.keys, _ = datafile.ViewBytes(rec.Column(slices.Index(opts.Columns, s.key)))
+			var ok bool
+			if at.keys, ok = datafile.ViewBytes(rec.Column(slices.Index(opts.Columns, s.key))); !ok {
+				return ErrNoKey
+			}
 		}
 		keep := make([]int, 0, len(at.addrs))
 		for i := range at.addrs {
@@ -187,7 +191,11 @@ func (s *scan) emit(src *source, rec arrow.RecordBatch, schema *arrow.Schema, ke
 	}
 	cols := make([]arrow.Array, schema.NumFields())
 	for i, f := range schema.Fields() {
-		a, err := arrays.Pick(rec.Column(rec.Schema().FieldIndices(f.Name)[0]), keep)
+		a := rec.Column(rec.Schema().FieldIndices(f.Name)[0])
+		if !arrow.TypeEqual(a.DataType(), f.Type) {
+			return src.named(fmt.Errorf("%w: column %s holds %s, the table's %s", lance.ErrCorrupt, f.Name, a.DataType(), f.Type))
+		}
+		a, err := arrays.Pick(a, keep)
 		if err != nil {
 			return err
 		}

@@ -31,11 +31,7 @@ type walEntry struct {
 
 // parseWAL reads an entry, whose bytes may be hostile.
 func parseWAL(b []byte) (e *walEntry, err error) {
-	defer func() {
-		if p := recover(); p != nil { // the Arrow library panics on some bytes
-			err = fmt.Errorf("%w: %v", lance.ErrCorrupt, p)
-		}
-	}()
+	defer corruptOnPanic(&err)
 	r, err := ipc.NewReader(bytes.NewReader(b))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lance.ErrCorrupt, err)
@@ -58,6 +54,13 @@ func parseWAL(b []byte) (e *walEntry, err error) {
 		return nil, fmt.Errorf("%w: %w", lance.ErrCorrupt, err)
 	}
 	return e, nil
+}
+
+// corruptOnPanic makes an error of a panic of the Arrow library, which some bytes cause.
+func corruptOnPanic(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: %v", lance.ErrCorrupt, p)
+	}
 }
 
 // readWAL reads the entry at a position; objstore.ErrNotFound is the log's end.

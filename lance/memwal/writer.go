@@ -1,6 +1,7 @@
 package memwal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,6 @@ type Writer struct {
 
 // pending is an append that waits for its generation.
 type pending struct {
-	ctx    context.Context
 	batch  arrow.RecordBatch
 	bytes  int64
 	answer chan error
@@ -151,15 +151,20 @@ func (w *Writer) Append(ctx context.Context, batch arrow.RecordBatch) error {
 	if _, err := partOf(w.shard.fields, w.shard.key, batch); err != nil {
 		return fmt.Errorf("append: %w", err) // this caller's fault must not be the others'
 	}
-	p := &pending{ctx: ctx, batch: batch, bytes: sizeOf(batch), answer: make(chan error, 1)}
+	p := &pending{batch: batch, bytes: sizeOf(batch), answer: make(chan error, 1)}
+	batch.Retain() // until it is flushed, though the caller may give up before
+	var err error
 	select {
 	case w.queue <- p:
 	case <-w.quit:
-		return fmt.Errorf("append: %w", ErrClosed)
+		err = ErrClosed
 	case <-ctx.Done():
-		return fmt.Errorf("append: %w", ctx.Err())
+		err = ctx.Err()
 	}
-	var err error
+	if err != nil {
+		batch.Release()
+		return fmt.Errorf("append: %w", err)
+	}
 	select {
 	case err = <-p.answer:
 	case <-ctx.Done():
@@ -190,6 +195,7 @@ func (w *Writer) flushLoop() {
 		err := w.flush(group)
 		g.took = time.Since(start)
 		for _, p := range group {
+			p.batch.Release()
 			p.answer <- err
 		}
 	}
@@ -268,9 +274,7 @@ func (g *gathering) another(have int, timer **time.Timer) *pending {
 // flush writes one generation for a group of callers. Their contexts do not stop it:
 // one caller's haste is no reason to fail the others.
 func (w *Writer) flush(group []*pending) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if err := w.room(ctx); err != nil {
+	if err := w.room(); err != nil {
 		return err
 	}
 	batches := make([]arrow.RecordBatch, len(group))
@@ -282,11 +286,7 @@ func (w *Writer) flush(group []*pending) error {
 	if w.broken != nil {
 		return w.broken
 	}
-	c, err := gather(w.shard.fields, w.shard.key, batches)
-	if err != nil {
-		return err
-	}
-	err = w.shard.flush(ctx, c, 0)
+	err := w.shard.flush(context.Background(), batches, 0)
 	w.note(err)
 	if n := len(w.shard.state.generations); w.opts.MergeAfter > 0 && n >= w.opts.MergeAfter {
 		wake(w.kick)
@@ -309,7 +309,7 @@ func wake(c chan struct{}) {
 }
 
 // room waits until there are fewer unmerged generations than the bound.
-func (w *Writer) room(ctx context.Context) error {
+func (w *Writer) room() error {
 	for w.opts.MaxLive > 0 && w.Generations() >= w.opts.MaxLive {
 		wake(w.kick)
 		select {
@@ -317,8 +317,6 @@ func (w *Writer) room(ctx context.Context) error {
 		case <-time.After(time.Second): // another may have merged
 		case <-w.quit:
 			return ErrClosed
-		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 	return nil
@@ -380,15 +378,16 @@ func (w *Writer) Merge(ctx context.Context) (lance.MergeStats, error) {
 	return stats, nil
 }
 
-// trim drops generations that are merged, and returns the version of the manifest.
+// trim drops generations that are merged, and returns the version of the manifest. Once
+// begun it is not given up: whether the manifest is there would not be known.
 func (w *Writer) trim(ctx context.Context, upTo uint64) (version uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer wake(w.freed)
-	if w.broken != nil {
-		return 0, w.broken
+	if err := cmp.Or(w.broken, ctx.Err()); err != nil {
+		return 0, err
 	}
-	err = w.shard.trim(ctx, upTo)
+	err = w.shard.trim(context.WithoutCancel(ctx), upTo)
 	w.note(err)
 	return w.shard.state.version, err
 }

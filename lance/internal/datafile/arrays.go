@@ -7,6 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/foldlog/foldlog/lance/internal/format"
 )
 
 // isVariable reports whether values of a type have a length of their own, and
@@ -27,6 +29,21 @@ func bitWidth(t arrow.DataType) int {
 		return fw.BitWidth()
 	}
 	return 0
+}
+
+// decodedBits is what a row of a logical type takes in memory besides its bytes, in bits.
+func decodedBits(logical string) int64 {
+	t, err := format.ArrowType(logical)
+	if err != nil {
+		return 64 // it is not read
+	}
+	switch variable, large := isVariable(t); {
+	case large:
+		return 64
+	case variable:
+		return 32
+	}
+	return int64(max(1, bitWidth(t)))
 }
 
 func buffer(b []byte) *memory.Buffer {

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/lance/internal/format"
+	"github.com/foldlog/foldlog/lance/internal/wire"
 )
 
 // source is a file in memory.
@@ -337,4 +338,76 @@ func FuzzDataFile(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestPagesOfFewBytesAreReadInParts: rows that take nothing in a file take memory.
+func TestPagesOfFewBytesAreReadInParts(t *testing.T) {
+	const rows = 1<<31 - 1
+	for logical, perRow := range map[string]int64{"int64": 8, "large_string": 8, "string": 4, "int8": 1} {
+		meta := wire.Builder(nil).Bytes(1, encodingMessage("/lance.encodings.ColumnEncoding", nil)).
+			Bytes(2, wire.Builder(nil).Uint(3, rows).Bytes(4, encodingMessage("/lance.encodings.ArrayEncoding", nullable(3, nil))))
+		var b bytes.Buffer
+		w, err := NewWriter(&b, []format.Field{{Name: "v", Logical: logical, Nullable: true}})
+		ok(t, err)
+		w.rows, w.cols[0].meta = rows, meta
+		ok(t, w.Close())
+		f, err := Open(t.Context(), source(b.Bytes()), int64(b.Len()))
+		ok(t, err)
+		if end := f.Window(0, 0, 1<<20); end > 1<<20/perRow {
+			t.Errorf("%s: %d rows are read at once", logical, end)
+		}
+		if n := f.RowBytes(0, 0); n < perRow {
+			t.Errorf("%s: a row takes %d bytes", logical, n)
+		}
+		if perRow == 1 {
+			continue
+		}
+		if _, err := f.Read(t.Context(), 0, 0, rows); !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("%s: error %v", logical, err)
+		}
+	}
+}
+
+// TestColumnsThatShareTheirMetadataAreRefused: they would cost more memory than the file
+// has bytes.
+func TestColumnsThatShareTheirMetadataAreRefused(t *testing.T) {
+	var fields []format.Field
+	for i := range 4 {
+		fields = append(fields, format.Field{ID: int32(i), Name: fmt.Sprint(i), Logical: "int64", Nullable: true})
+	}
+	var b bytes.Buffer
+	w, err := NewWriter(&b, fields)
+	ok(t, err)
+	w.rows = 1000
+	meta := w.cols[0].meta
+	for range w.rows {
+		meta = meta.Bytes(2, wire.Builder(nil).Uint(3, 1).Bytes(4, encodingMessage("/lance.encodings.ArrayEncoding", nullable(3, nil))))
+	}
+	w.cols[0].meta = meta
+	ok(t, w.Close())
+	raw := b.Bytes()
+	table := raw[le.Uint64(raw[len(raw)-footerSize+8:]):]
+	for i := range fields {
+		copy(table[16*i:16*i+16], table[:16])
+	}
+	if _, err := Open(t.Context(), source(raw), int64(len(raw))); !errors.Is(err, format.ErrCorrupt) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestLevelsThatAreNoNumbersAreRefused in a constant page.
+func TestLevelsThatAreNoNumbersAreRefused(t *testing.T) {
+	levels := wire.Builder(nil).Bytes(compVariable, nil)
+	layout := wire.Builder(nil).Packed(5, []uint64{3}).Bytes(6, []byte{5, 0, 0, 0, 0, 0, 0, 0}).Bytes(8, levels).Uint(10, 3)
+	block := le.AppendUint64(le.AppendUint64(nil, 64), 16+32) // width, start of the bytes
+	for _, end := range []uint64{0, 0, 0, 0} {
+		block = le.AppendUint64(block, end)
+	}
+	body := wire.Builder(nil).Bytes(layoutConstant, layout)
+	p := &page{rows: 3, body: body, buffers: []span{{0, 0}, {0, int64(len(block))}}}
+	dec, err := parsePageLayout(p, arrow.PrimitiveTypes.Int64)
+	ok(t, err)
+	if _, err := dec.decode(t.Context(), reader{source(block), p}, 0, 3); !errors.Is(err, format.ErrCorrupt) {
+		t.Errorf("error %v", err)
+	}
 }

@@ -147,8 +147,11 @@ func (f *File) readColumns(ctx context.Context, tail []byte, metas []span, field
 	if len(metas) == 0 {
 		return nil
 	}
-	all := metas[0]
+	all, total := metas[0], int64(0)
 	for _, s := range metas {
+		if total += s.n; total > f.size {
+			return corrupt("columns share their metadata")
+		}
 		lo, hi := min(all.off, s.off), max(all.end(), s.end())
 		all = span{lo, hi - lo}
 	}
@@ -186,14 +189,15 @@ func (c *column) pageAt(row int64) int {
 	return sort.Search(len(c.pages), func(i int) bool { return c.pages[i].first+c.pages[i].rows > row })
 }
 
-// Window returns the end of a run of rows from row that lies in one page and whose
-// bytes, by the page's average, are at most about budget; at least one row.
+// Window returns the end of a run of rows from row that lies in one page and that takes
+// at most about budget bytes, in memory and, by the page's average, in the file; at least
+// one row.
 func (f *File) Window(col int, row, budget int64) int64 {
 	c := &f.columns[col]
 	p := c.pages[c.pageAt(row)]
-	n := p.rows
+	n := max(1, 8*budget/c.bits)
 	if p.bytes > budget {
-		n = max(1, int64(float64(p.rows)*float64(budget)/float64(p.bytes)))
+		n = min(n, max(1, int64(float64(p.rows)*float64(budget)/float64(p.bytes))))
 	}
 	return min(row+n, p.first+p.rows)
 }
@@ -208,8 +212,11 @@ func (f *File) Read(ctx context.Context, col int, lo, hi int64) (arrow.Array, er
 	if err != nil {
 		return nil, fmt.Errorf("column %s: %w", c.field.Name, err)
 	}
+	if (hi-lo)*c.bits/8 > maxExpanded {
+		return nil, fmt.Errorf("column %s: %w", c.field.Name, corrupt("%d rows at once", hi-lo))
+	}
 	if lo == hi {
-		return array.MakeArrayOfNull(memory.DefaultAllocator, typ, 0), nil
+		return nullArray(typ, 0), nil
 	}
 	var parts []arrow.Array
 	for i := c.pageAt(lo); lo < hi; i++ {
@@ -326,10 +333,10 @@ func (f *File) MetadataCost() int64 {
 	return cost
 }
 
-// RowBytes is about the size of a row of a column in the page that holds it, in
-// bytes, at least one.
+// RowBytes is about the size of a row of a column, in the page that holds it or in memory,
+// in bytes, at least one.
 func (f *File) RowBytes(col int, row int64) int64 {
 	c := &f.columns[col]
 	p := c.pages[c.pageAt(row)]
-	return max(1, p.bytes/p.rows)
+	return max(1, c.bits/8, p.bytes/p.rows)
 }

@@ -104,6 +104,8 @@ type page struct {
 type column struct {
 	field format.Field
 	pages []*page
+	// bits is what a row takes in memory at least, in bits.
+	bits int64
 }
 
 func parsePage(b []byte, size int64) (*page, error) {
@@ -159,7 +161,7 @@ func parseColumn(b []byte, field format.Field, size int64, rows int64) (column, 
 	if err != nil {
 		return column{}, err
 	}
-	c := column{field: field}
+	c := column{field: field, bits: decodedBits(field.Logical)}
 	at := int64(0)
 	for _, f := range fields {
 		if f.Num != 2 {

@@ -258,6 +258,9 @@ func (d constant) definition(ctx context.Context, r reader, lo, hi int64) ([]uin
 	if err != nil {
 		return nil, err
 	}
+	if int64(len(v.nums)) < hi {
+		return nil, corrupt("%d levels for %d rows", len(v.nums), hi)
+	}
 	return v.nums[lo:hi], nil
 }
 

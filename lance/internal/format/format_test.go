@@ -30,7 +30,7 @@ func sample(t testing.TB) *Manifest {
 	ok(t, err)
 	m := &Manifest{Fields: fields, Version: 7, Time: time.Unix(1700000000, 5), TransactionFile: "6-x.txn", FileVersion: "2.0"}
 	m.Fragments = []Fragment{{ID: 3, Rows: 10, Files: []DataFile{DataFileOf("a.lance", fields, 99)}, Deletion: &DeletionFile{Kind: DeletionBitmap, ReadVersion: 5, ID: 77, Rows: 2}}}
-	m.Reserve(3)
+	m.MaxFragment = new(uint32(3))
 	m.Indexes = []Index{NewMemWALIndex(6), {UUID: NewUUID(), Name: "k_idx", Fields: []int32{0}, Fragments: roaring.BitmapOf(3), DetailsURL: BTreeDetails, Files: []IndexFile{{"page_data.lance", 5}}}}
 	return m
 }
@@ -173,4 +173,26 @@ func FuzzTransaction(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestFragmentsAreNumberedAfterThoseThatAre, though a manifest of an older release, which
+// left a highest id of zero out, does not say how far they go.
+func TestFragmentsAreNumberedAfterThoseThatAre(t *testing.T) {
+	m := &Manifest{Fragments: []Fragment{{ID: 0}, {ID: 7}, {ID: 3}}, FileVersion: "2.0"}
+	m, err := ParseManifest(m.File())
+	ok(t, err)
+	if next := m.NextFragment(); next != 8 {
+		t.Errorf("the next fragment is %d", next)
+	}
+	first, err := m.Reserve(3)
+	ok(t, err)
+	if first != 8 || m.NextFragment() != 11 {
+		t.Errorf("reserved from %d to %d", first, m.NextFragment())
+	}
+	if _, err := m.Reserve(1<<32 - 11); err != nil {
+		t.Error(err)
+	}
+	if first, err := m.Reserve(1); err == nil {
+		t.Errorf("fragment %d was reserved", first)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -142,8 +143,7 @@ func (m *Manifest) set(x wire.Field, file []byte) (err error) {
 	case 10:
 		m.WriterFlags = x.V
 	case 11:
-		v := uint32(x.V)
-		m.MaxFragment = &v
+		m.MaxFragment = new(uint32(x.V))
 	case 12:
 		m.TransactionFile = string(x.B)
 	case 13:
@@ -187,6 +187,7 @@ func (m *Manifest) setIndexes(file []byte, off uint64) error {
 	if err != nil {
 		return err
 	}
+	m.Indexes, m.indexExtra = nil, nil // the last section counts
 	for _, f := range fields {
 		if f.Num != 1 {
 			m.indexExtra = append(m.indexExtra, f.Raw...)
@@ -209,18 +210,31 @@ func (m *Manifest) Clone() *Manifest {
 	return &c
 }
 
-// NextFragment returns the first fragment id that was never used.
+// NextFragment returns the first fragment id that was never used. Older releases of Lance
+// leave the highest one out while it is zero.
 func (m *Manifest) NextFragment() uint64 {
-	if m.MaxFragment == nil {
-		return 0
+	if m.MaxFragment != nil {
+		return uint64(*m.MaxFragment) + 1
 	}
-	return uint64(*m.MaxFragment) + 1
+	next := uint64(0)
+	for _, f := range m.Fragments {
+		next = max(next, f.ID+1)
+	}
+	return next
 }
 
-// Reserve marks fragment ids as used up to and including id.
-func (m *Manifest) Reserve(id uint64) {
-	v := uint32(id)
-	m.MaxFragment = &v
+// Reserve takes n fragment ids and returns the first.
+func (m *Manifest) Reserve(n uint64) (first uint64, err error) {
+	first = m.NextFragment()
+	if n == 0 {
+		return first, nil
+	}
+	last := first + n - 1
+	if last > math.MaxUint32 || last < first {
+		return 0, fmt.Errorf("%d fragments after %d: their ids do not fit 32 bits", n, first)
+	}
+	m.MaxFragment = new(uint32(last))
+	return first, nil
 }
 
 // Index returns the entries with a name.
