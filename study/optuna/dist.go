@@ -190,14 +190,7 @@ func appendDist(dst []byte, d study.Distribution) ([]byte, bool) {
 	case study.BoolDist:
 		dst = append(dst, `{"name": "CategoricalDistribution", "attributes": {"choices": [false, true]`...)
 	case *study.CatDist:
-		dst = append(dst, `{"name": "CategoricalDistribution", "attributes": {"choices": [`...)
-		for i, c := range d.Choices {
-			if i > 0 {
-				dst = append(dst, ", "...)
-			}
-			dst = appendChoice(dst, c.Value)
-		}
-		dst = append(dst, ']')
+		dst = appendChoices(append(dst, `{"name": "CategoricalDistribution", "attributes": {"choices": `...), d)
 	case study.OtherDist:
 		text, ok := otherText(d)
 		return append(dst, text...), ok
@@ -225,8 +218,21 @@ func appendShortDist(dst []byte, d study.Distribution) ([]byte, bool) {
 			dst = strconv.AppendInt(append(dst, `,"step":`...), d.Step, 10)
 		}
 		return appendShortLog(dst, d.Log), true
+	case *study.CatDist:
+		return append(appendChoices(append(dst, `{"type":"categorical","choices":`...), d), '}'), true
 	}
 	return appendDist(dst, d)
+}
+
+func appendChoices(dst []byte, d *study.CatDist) []byte {
+	dst = append(dst, '[')
+	for i, c := range d.Choices {
+		if i > 0 {
+			dst = append(dst, ", "...)
+		}
+		dst = appendChoice(dst, c.Value)
+	}
+	return append(dst, ']')
 }
 
 func appendShortLog(dst []byte, log bool) []byte {

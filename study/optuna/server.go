@@ -63,7 +63,8 @@ func NewServer(store study.Storage, opts *ServerOptions) *Server {
 		// Windows of fixed size spare every call the pings that measure them.
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window),
 		// Goroutines that stay have grown their stacks.
-		grpc.NumStreamWorkers(streamWorkers))
+		grpc.NumStreamWorkers(streamWorkers),
+		grpc.ForceServerCodecV2(newCodec()))
 	pb.RegisterStorageServiceServer(s.grpc, s)
 	return s
 }

@@ -340,6 +340,51 @@ func seq(from, to int64) (s []int64) {
 	return s
 }
 
+func TestLongListsHaveWhatSingleTrialsHave(t *testing.T) {
+	store := study.NewMemory(nil)
+	const trials = 2*portion + 100
+	if err := store.Update(t.Context(), func(tx *study.Tx) error {
+		c := change{target: tx}
+		if _, err := c.createStudy("a", []study.Direction{study.Minimize}); err != nil {
+			return err
+		}
+		for i := range trials {
+			tpl := &template{state: study.Running, attrs: []attr{{userSide, "i", fmt.Sprint(i)}}}
+			for k := range i % 5 {
+				dist := []string{floatDist, intDist, catDist, `{"type":"int","low":0,"high":9}`}[(k+i/7)%4]
+				d, err := parseDist(dist)
+				if err != nil {
+					return err
+				}
+				tpl.params = append(tpl.params, param{fmt.Sprint("p", k, i/7%4), 0, d})
+				tpl.curve = append(tpl.curve, point{int64(k), float64(i)})
+			}
+			if _, err := c.createFrom(0, tpl); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	h := &harness{t, serve(t, store)(), store, t.Context()}
+	all, err := h.GetTrials(h.ctx, &pb.GetTrialsRequest{TrialIdGreaterThan: -1})
+	h.must(err)
+	if len(all.Trials) != trials {
+		t.Fatalf("%d trials are listed, there are %d", len(all.Trials), trials)
+	}
+	for i, got := range all.Trials {
+		if i%10 > 0 && i < trials-10 {
+			continue
+		}
+		want, err := h.GetTrial(h.ctx, &pb.GetTrialRequest{TrialId: int64(i)})
+		h.must(err)
+		if diff := cmp.Diff(want.Trial, got, protocmp.Transform()); diff != "" {
+			t.Fatalf("trial %d (-alone +listed):\n%s", i, diff)
+		}
+	}
+}
+
 func TestManagedTrialsAreSeenAndNotChanged(t *testing.T) {
 	h := newHarness(t)
 	id := h.newStudy("a")

@@ -147,7 +147,7 @@ func (s *Server) GetTrial(ctx context.Context, r *pb.GetTrialRequest) (*pb.GetTr
 		return nil, err
 	}
 	reply := new(pb.GetTrialReply)
-	newViewer().fill(reply, t)
+	fill(reply, t)
 	return reply, nil
 }
 
@@ -158,6 +158,6 @@ func (s *Server) GetTrials(ctx context.Context, r *pb.GetTrialsRequest) (*pb.Get
 		return nil, err
 	}
 	reply := new(pb.GetTrialsReply)
-	newViewer().fill(reply, selectTrials(snap, st, r.IncludedTrialIds, r.TrialIdGreaterThan)...)
+	fill(reply, selectTrials(snap, st, r.IncludedTrialIds, r.TrialIdGreaterThan)...)
 	return reply, ctx.Err()
 }

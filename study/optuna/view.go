@@ -15,7 +15,17 @@ import (
 // are spelled, since thousands of trials share a few.
 type viewer struct {
 	dists map[study.Distribution]string
-	buf   []byte
+	// near is how the distributions of the trial before were spelled, which most
+	// trials have as well.
+	near   []spelling
+	points []point
+	buf    []byte
+}
+
+// spelling is a distribution in the short form.
+type spelling struct {
+	dist study.Distribution
+	text string
 }
 
 func newViewer() *viewer { return &viewer{dists: map[study.Distribution]string{}} }
@@ -23,8 +33,16 @@ func newViewer() *viewer { return &viewer{dists: map[study.Distribution]string{}
 // dist is a distribution as Optuna spells it, "" for one it has no notion of.
 func (v *viewer) dist(d study.Distribution) string { return v.spelled(d, appendDist) }
 
-// shortDist is dist in the short form, of which a client reads thousands faster.
-func (v *viewer) shortDist(d study.Distribution) string { return v.spelled(d, appendShortDist) }
+// shortDist is dist in the short form, of which a client reads thousands faster,
+// for the i-th parameter of a trial.
+func (v *viewer) shortDist(i int, d study.Distribution) string {
+	if i < len(v.near) && v.near[i].dist == d {
+		return v.near[i].text
+	}
+	text := v.spelled(d, appendShortDist)
+	v.near = append(v.near[:min(i, len(v.near))], spelling{d, text})
+	return text
+}
 
 func (v *viewer) spelled(d study.Distribution, spell func([]byte, study.Distribution) ([]byte, bool)) string {
 	text, ok := v.dists[d]
@@ -54,8 +72,9 @@ func directionsOf(st *study.Study) []pb.StudyDirection {
 }
 
 // points are the intermediate values; of those of one step the last one counts.
-func points(t *study.Trial) []point {
-	ps := make([]point, 0, t.NumReports())
+func points(t *study.Trial) []point { return appendPoints(make([]point, 0, t.NumReports()), t) }
+
+func appendPoints(ps []point, t *study.Trial) []point {
 	for key, a := range t.Attrs() {
 		if text, ok := strings.CutPrefix(key, stepKey); ok {
 			step, err := strconv.ParseInt(text, 10, 64)

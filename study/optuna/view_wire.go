@@ -2,7 +2,11 @@ package optuna
 
 import (
 	"math"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -32,21 +36,48 @@ const (
 // GetTrialReply.
 const fieldTrials protowire.Number = 1
 
-// sample is how many trials tell how long a list will be.
-const sample = 64
+// portion is how many trials are spelled by one goroutine at a time.
+const portion = 1024
 
 // fill makes the trials the content of a reply: the bytes are taken over as they
 // are when the message is spelled.
-func (v *viewer) fill(reply proto.Message, trials ...*study.Trial) {
-	var all, one []byte
+func fill(reply proto.Message, trials ...*study.Trial) {
+	portions := slices.Collect(slices.Chunk(trials, portion))
+	spelled := make([][]byte, len(portions))
+	var next atomic.Int64
+	var rest sync.WaitGroup
+	work := func() {
+		v := newViewer()
+		for i := next.Add(1) - 1; i < int64(len(portions)); i = next.Add(1) - 1 {
+			spelled[i] = v.appendTrials(nil, portions[i])
+		}
+	}
+	for range min(len(portions), runtime.GOMAXPROCS(0)) - 1 {
+		rest.Go(work)
+	}
+	work()
+	rest.Wait()
+	if len(spelled) == 1 {
+		reply.ProtoReflect().SetUnknown(spelled[0])
+		return
+	}
+	reply.ProtoReflect().SetUnknown(slices.Concat(spelled...))
+}
+
+// sample is how many trials tell how long a list will be.
+const sample = 16
+
+// appendTrials spells trials as the content of a reply.
+func (v *viewer) appendTrials(b []byte, trials []*study.Trial) []byte {
+	var one []byte
 	for i, t := range trials {
 		if i == sample {
-			all = slices.Grow(all, min(len(all)/sample*(len(trials)-i), 32<<20))
+			b = slices.Grow(b, len(b)/sample*(len(trials)-i)*9/8)
 		}
 		one = v.appendTrial(one[:0], t)
-		all = appendMessage(all, fieldTrials, one)
+		b = appendMessage(b, fieldTrials, one)
 	}
-	reply.ProtoReflect().SetUnknown(all)
+	return b
 }
 
 // appendTrial spells a trial as a message of the type Trial.
@@ -55,16 +86,17 @@ func (v *viewer) appendTrial(b []byte, t *study.Trial) []byte {
 	b = appendInt(b, fieldNumber, int64(t.Number))
 	b = appendInt(b, fieldState, int64(stateNumbers[stateOf(t)]))
 	b = appendFloats(b, fieldValues, valuesOf(t))
-	b = appendText(b, fieldStart, startOf(t).local(wireLayout))
-	b = appendText(b, fieldComplete, completeOf(t).local(wireLayout))
-	for _, p := range t.Params {
-		text := v.shortDist(p.Dist)
+	b = appendMoment(b, fieldStart, startOf(t))
+	b = appendMoment(b, fieldComplete, completeOf(t))
+	for i, p := range t.Params {
+		text := v.shortDist(i, p.Dist)
 		if x, ok := toInternal(p.Value); ok && text != "" {
 			b = appendFloatEntry(b, fieldParams, p.Name, x)
 			b = appendTextEntry(b, fieldDists, p.Name, text)
 		}
 	}
-	for _, p := range points(t) {
+	v.points = appendPoints(v.points[:0], t)
+	for _, p := range v.points {
 		b = appendPoint(b, p)
 	}
 	return appendAttrs(b, t)
@@ -97,6 +129,19 @@ func appendText(b []byte, field protowire.Number, text string) []byte {
 		return b
 	}
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), text)
+}
+
+// appendMoment is the text of a time, whose length is that of its layout.
+func appendMoment(b []byte, field protowire.Number, m moment) []byte {
+	if !m.known {
+		return b
+	}
+	at := time.UnixMicro(m.micros)
+	if y := at.Year(); y < 0 || y > 9999 {
+		return appendText(b, field, m.local(wireLayout))
+	}
+	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(len(wireLayout)))
+	return at.AppendFormat(b, wireLayout)
 }
 
 func appendFloats(b []byte, field protowire.Number, values []float64) []byte {
