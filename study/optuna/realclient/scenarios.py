@@ -14,10 +14,13 @@ from optuna.pruners import PatientPruner
 from optuna.pruners import PercentilePruner
 from optuna.pruners import SuccessiveHalvingPruner
 from optuna.pruners import ThresholdPruner
+from optuna.pruners import WilcoxonPruner
 from optuna.samplers import BruteForceSampler
+from optuna.samplers import CmaEsSampler
 from optuna.samplers import GridSampler
 from optuna.samplers import NSGAIISampler
 from optuna.samplers import NSGAIIISampler
+from optuna.samplers import PartialFixedSampler
 from optuna.samplers import QMCSampler
 from optuna.samplers import RandomSampler
 from optuna.samplers import TPESampler
@@ -68,6 +71,58 @@ def test_samplers(server, sampler):
     same_elsewhere(server, study)
 
 
+@pytest.mark.parametrize("options", [{"use_separable_cma": True}, {"with_margin": True}], ids=str)
+def test_cma_es_goes_on_where_another_client_stopped(server, options):
+    # The sampler keeps its state in the trials' system attributes.
+    pytest.importorskip("cmaes")
+    for seed in range(3):
+        study = optuna.create_study(storage=server.proxy(), study_name=f"cma {options}", load_if_exists=True,
+                                    sampler=CmaEsSampler(seed=seed, n_startup_trials=2, popsize=4, **options))
+        study.optimize(lambda t: sum(t.suggest_float(f"x{i}", -1, 1) ** 2 for i in range(3)), n_trials=8)
+    assert len(study.trials) == 24 and all(t.state == TrialState.COMPLETE for t in study.trials)
+    generations = {v for t in study.trials for k, v in t.system_attrs.items() if k.endswith("generation")}
+    assert len(generations) >= 4, generations
+    same_elsewhere(server, study)
+
+
+def test_partly_fixed_parameters(server):
+    study = optuna.create_study(storage=server.proxy(), sampler=PartialFixedSampler({"y": 4}, TPESampler(seed=1, n_startup_trials=2)))
+    study.optimize(objective, n_trials=6)
+    assert {t.params["y"] for t in study.trials} == {4}
+    same_elsewhere(server, study)
+
+
+def test_stale_and_retried_trials(server):
+    study = optuna.create_study(storage=server.proxy())
+    left = study.ask()
+    left.suggest_float("x", 0, 1)
+    # This storage of Optuna's has no heartbeat, so nothing is failed by it.
+    optuna.storages.fail_stale_trials(study)
+    assert study.trials[0].state == TrialState.RUNNING
+    study.tell(left.number, state=TrialState.FAIL)
+    retry = optuna.storages.RetryFailedTrialCallback(max_retry=1)
+    retry(study, study.trials[0])
+    retry(study, study.trials[0])
+    again = study.ask()
+    assert again.suggest_float("x", 0, 1) == study.trials[0].params["x"]
+    study.tell(again, 1.0)
+    assert optuna.storages.RetryFailedTrialCallback.retried_trial_number(study.trials[1]) == 0
+    assert optuna.storages.RetryFailedTrialCallback.retry_history(study.trials[1]) == [0]
+    same_elsewhere(server, study)
+
+
+def test_callbacks_and_fixed_distributions(server):
+    study = optuna.create_study(storage=server.proxy())
+    seen = []
+    study.optimize(objective, n_trials=10, callbacks=[
+        lambda study, trial: seen.append(trial.number), optuna.study.MaxTrialsCallback(4, states=(TrialState.COMPLETE,))])
+    assert seen == [0, 1, 2, 3]
+    trial = study.ask(fixed_distributions={"n": optuna.distributions.IntDistribution(1, 64, log=True)})
+    study.tell(trial, trial.params["n"])
+    assert study.trials[-1].value == study.trials[-1].params["n"]
+    same_elsewhere(server, study)
+
+
 @pytest.mark.parametrize("sampler", [NSGAIISampler(seed=1, population_size=4), NSGAIIISampler(seed=1, population_size=4), TPESampler(seed=1, n_startup_trials=4)],
                          ids=lambda s: type(s).__name__)
 def test_several_objectives(server, sampler):
@@ -80,7 +135,7 @@ def test_several_objectives(server, sampler):
 
 @pytest.mark.parametrize("pruner", [
     MedianPruner(n_startup_trials=2), PercentilePruner(25.0, n_startup_trials=2), SuccessiveHalvingPruner(), HyperbandPruner(max_resource=8),
-    PatientPruner(MedianPruner(n_startup_trials=1), patience=1), ThresholdPruner(upper=3.0),
+    PatientPruner(MedianPruner(n_startup_trials=1), patience=1), ThresholdPruner(upper=3.0), WilcoxonPruner(p_threshold=0.3, n_startup_steps=1),
 ], ids=lambda p: type(p).__name__)
 def test_pruners(server, pruner):
     study = optuna.create_study(storage=server.proxy(), pruner=pruner, sampler=RandomSampler(seed=1))
