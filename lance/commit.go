@@ -78,7 +78,7 @@ func (d *Dataset) tryCommit(ctx context.Context, c change) (*Dataset, error) {
 			}
 			base = latest
 		}
-		if time.Since(c.start) > MaxCommitAge {
+		if sleep.Since(c.start) > MaxCommitAge {
 			return nil, ErrStale
 		}
 		next, err := base.put(ctx, c, name)
@@ -107,6 +107,9 @@ func (c change) judge(ctx context.Context, base, latest *Dataset) error {
 			t, err := latest.transaction(ctx, v)
 			return t, transactionCost, err
 		})
+		if errors.Is(err, ErrNotFound) {
+			err = ErrStale
+		}
 		if err != nil {
 			return fmt.Errorf("read what version %d changed: %w", v, err)
 		}
@@ -161,14 +164,14 @@ func (d *Dataset) put(ctx context.Context, c change, txnFile string) (*Dataset, 
 		return nil, err
 	}
 	m.Writer = format.WriterName + " " + format.WriterVersion
-	return newDataset(d.store, m, d.cache)
+	return d.other(newDataset(d.store, m, d.cache))
 }
 
 // descends checks, after a put that came late, that the version we built on is still
 // there: clean-up removes the oldest first, so then ours was never removed and written
 // anew by us.
 func (d *Dataset) descends(ctx context.Context, base *Dataset, read time.Time) error {
-	if time.Since(read) < minKeepAge/2 {
+	if sleep.Since(read) < minKeepAge/2 {
 		return nil
 	}
 	_, err := d.store.Stat(ctx, manifestKey(base.m.Version))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance/internal/format"
 )
 
@@ -72,6 +73,7 @@ func (d *Dataset) Compact(ctx context.Context, opts CompactOptions) (*Dataset, C
 
 // rewritten is a group of fragments written as one.
 type rewritten struct {
+	start   time.Time
 	old     []format.Fragment
 	deleted []*roaring.Bitmap
 	frag    format.Fragment
@@ -144,13 +146,15 @@ func (d *Dataset) compactOnce(ctx context.Context, opts CompactOptions, done map
 	if len(groups) == 0 {
 		return d, nil
 	}
-	var fresh []*rewritten
-	var all []*rewritten
+	var fresh, all []*rewritten
 	for _, g := range groups {
 		w := done[g[0].ID]
-		if w == nil || !slices.EqualFunc(w.old, g, sameRows) {
-			w = &rewritten{old: g}
+		if w == nil || sleep.Since(w.start) > MaxCommitAge/2 || !slices.EqualFunc(w.old, g, sameRows) {
+			w = &rewritten{start: time.Now(), old: g}
 			fresh = append(fresh, w)
+		}
+		if w.start.Before(start) {
+			start = w.start
 		}
 		done[g[0].ID] = w
 		all = append(all, w)

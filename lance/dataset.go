@@ -140,13 +140,11 @@ func (d *Dataset) Latest(ctx context.Context) (*Dataset, error) {
 		d.fresh.set(start)
 		return d, nil
 	}
-	next, err := open(ctx, d.store, version, d.cache)
-	if err != nil {
-		return nil, err
+	next, err := d.other(open(ctx, d.store, version, d.cache))
+	if err == nil {
+		next.fresh.set(start)
 	}
-	next.fresh.set(start)
-	next.guarded = d.guarded
-	return next, nil
+	return next, err
 }
 
 // At returns another version.
@@ -154,7 +152,15 @@ func (d *Dataset) At(ctx context.Context, version uint64) (*Dataset, error) {
 	if version == 0 {
 		return d.Latest(ctx)
 	}
-	return open(ctx, d.store, version, d.cache)
+	return d.other(open(ctx, d.store, version, d.cache))
+}
+
+// other makes a version that comes from this one guarded as it is.
+func (d *Dataset) other(next *Dataset, err error) (*Dataset, error) {
+	if err == nil {
+		next.guarded = d.guarded
+	}
+	return next, err
 }
 
 // Store returns the store that the table is in.

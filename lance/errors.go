@@ -22,7 +22,8 @@ var (
 	// ErrCorrupt: an object's bytes cannot be what its place says. The error is a
 	// [CorruptError].
 	ErrCorrupt = format.ErrCorrupt
-	// ErrStale: a commit took longer than clean-up allows, and was given up.
+	// ErrStale: a commit took longer than clean-up allows, or began at a version that
+	// clean-up has passed, and was given up.
 	ErrStale = errors.New("commit came too late")
 	// ErrMerged: the generation is already merged into the table.
 	ErrMerged = errors.New("generation is already merged")

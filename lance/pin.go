@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -70,7 +71,7 @@ func (f *freshness) set(at time.Time) {
 func (f *freshness) age() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return time.Since(f.at)
+	return sleep.Since(f.at)
 }
 
 // guard pins the version once a read lasts, and returns what ends that. Shorter reads

@@ -229,3 +229,17 @@ func TestAReaderThatCannotPinReadsOn(t *testing.T) {
 	}
 	same(t, "rows", expect(0, 50), rows)
 }
+
+func TestATableThatAnotherGuardsStaysSo(t *testing.T) {
+	s := objstore.NewMemory()
+	filled(t, s, 10, 10)
+	d, err := Open(t.Context(), s, OpenOptions{NoPin: true})
+	ok(t, err)
+	next, err := d.Append(t.Context(), Batches(lancetest.Batch(10, 11)))
+	ok(t, err)
+	back, err := next.At(t.Context(), d.Version())
+	ok(t, err)
+	if !next.guarded || !back.guarded {
+		t.Errorf("guarded: the next version %v, the one before %v", next.guarded, back.guarded)
+	}
+}

@@ -355,3 +355,57 @@ func TestMissingAndBrokenFilesAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestACommitFromAVersionThatCleanUpHasPassedIsStale: nobody can say any more what came
+// in between.
+func TestACommitFromAVersionThatCleanUpHasPassedIsStale(t *testing.T) {
+	s := objstore.NewMemory()
+	old := filled(t, s, 10, 10)
+	d := old
+	var err error
+	for i := range 3 {
+		d, err = d.Append(t.Context(), Batches(lancetest.Batch(10+i, 11+i)))
+		ok(t, err)
+	}
+	_, err = d.CleanUp(t.Context(), CleanUpOptions{KeepVersions: 1, AnyAge: true})
+	ok(t, err)
+	_, err = old.Append(t.Context(), Batches(lancetest.Batch(20, 21)))
+	want(t, err, ErrStale)
+}
+
+// TestACompactionCommitsNoFilesThatCleanUpMayHaveTaken: what one attempt wrote serves the
+// next as long as it is young.
+func TestACompactionCommitsNoFilesThatCleanUpMayHaveTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := objstore.NewMemory()
+		filled(t, mem, 40, 10)
+		commits := 0
+		s := objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+			if c.Op != "put if absent" || !strings.HasPrefix(c.Key, versionsDir) {
+				return objstore.Fate{}
+			}
+			if commits++; commits == 2 || commits == 4 { // of the rewrite, after the reservation
+				time.Sleep(MaxCommitAge * 3 / 4)
+				other, err := Open(t.Context(), mem, OpenOptions{})
+				ok(t, err)
+				_, err = other.Delete(t.Context(), []Condition{{Column: "seq", Op: Equal, Value: 30 + commits}})
+				ok(t, err)
+			}
+			return objstore.Fate{}
+		})
+		d, err := Open(t.Context(), s, OpenOptions{})
+		ok(t, err)
+		d, stats, err := d.Compact(t.Context(), CompactOptions{TargetRows: 20})
+		ok(t, err)
+		if commits != 6 || stats.Added != 2 {
+			t.Errorf("%d commits, %+v", commits, stats)
+		}
+		for _, f := range d.Fragments() {
+			info, err := mem.Stat(t.Context(), dataDir+f.Files[0])
+			ok(t, err)
+			if age := d.Time().Sub(info.Modified); age > MaxCommitAge {
+				t.Errorf("fragment %d was committed %v after it was written", f.ID, age)
+			}
+		}
+	})
+}

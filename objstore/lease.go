@@ -184,7 +184,7 @@ func (l *Lease) Number() uint64 {
 func (l *Lease) Held() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.lost && time.Since(l.start) < l.election.opts.Term
+	return !l.lost && sleep.Since(l.start) < l.election.opts.Term
 }
 
 // Renew extends the lease by its term from the moment of the call. ErrLeaseLost is

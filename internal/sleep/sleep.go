@@ -1,4 +1,5 @@
-// Package sleep waits for a time that a context can cut short.
+// Package sleep waits for a time that a context can cut short, and tells how long ago a
+// moment was for a machine that may have slept.
 package sleep
 
 import (
@@ -16,4 +17,11 @@ func For(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	}
+}
+
+// Since is how long ago t was by the wall clock or the monotonic one, whichever went
+// further: the monotonic one of many systems stands still while the machine sleeps.
+func Since(t time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 )
 
 func TestForWaitsUnlessTheContextEnds(t *testing.T) {
@@ -21,4 +22,20 @@ func TestForWaitsUnlessTheContextEnds(t *testing.T) {
 			t.Errorf("waited %v: %v", time.Since(began), err)
 		}
 	})
+}
+
+// TestTheTimeThatAMachineSleptCounts moves a time's wall clock back an hour, and leaves its
+// monotonic one.
+func TestTheTimeThatAMachineSleptCounts(t *testing.T) {
+	start := time.Now()
+	*(*uint64)(unsafe.Pointer(&start)) -= 3600 << 30 // see type time.Time
+	if time.Since(start) > time.Minute {
+		t.Fatal("the monotonic clock was moved")
+	}
+	if got := Since(start); got < time.Hour {
+		t.Errorf("%v since", got)
+	}
+	if got := Since(time.Now().Add(-time.Minute)); got < time.Minute || got > time.Hour {
+		t.Errorf("%v since", got)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/format"
 	"github.com/foldlog/foldlog/objstore"
@@ -31,7 +32,7 @@ const minGrace = 10 * time.Minute
 // that the first is the only one: the oldest are removed first, so then ours was never
 // another's. What was put where another's was is taken back, lest it is taken for the latest.
 func (sh *shard) current(ctx context.Context, next *state) error {
-	if time.Since(sh.fresh) < minGrace/2 {
+	if sleep.Since(sh.fresh) < minGrace/2 {
 		return nil
 	}
 	fenced, err := sh.overtaken(ctx, next)

@@ -103,7 +103,7 @@ func (t *Table) Collect(ctx context.Context, opts CollectOptions) (CollectStats,
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	c := &collector{t: t, opts: opts}
+	c := &collector{t: t, opts: opts, fresh: time.Now()}
 	states, err := t.states(ctx)
 	if err == nil {
 		t.forget(states)
@@ -119,6 +119,8 @@ type collector struct {
 	t     *Table
 	opts  CollectOptions
 	stats CollectStats
+	// fresh is when the states of the shards were read.
+	fresh time.Time
 }
 
 // doomed is a directory of a generation that is to be removed.
@@ -209,7 +211,7 @@ func (c *collector) dirs(ctx context.Context, id ID) (files map[string][]string,
 // shard removes a sealed shard, its manifests last: until then it reads as empty. What
 // it still names is dropped first, which begins the grace.
 func (c *collector) shard(ctx context.Context, s *state) error {
-	sh := &shard{store: c.t.store, state: s, fresh: time.Now()}
+	sh := &shard{store: c.t.store, state: s, fresh: c.fresh}
 	err := sh.trim(ctx, math.MaxUint64)
 	if errors.Is(err, ErrFenced) {
 		return nil // another collects

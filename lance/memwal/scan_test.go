@@ -5,8 +5,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -179,5 +181,36 @@ func TestGenerationsAreDecodedOnce(t *testing.T) {
 	ok(t, err)
 	if n := table.cached.Load(); n != 0 {
 		t.Errorf("%d bytes are kept of generations that are gone", n)
+	}
+}
+
+// TestGenerationsThatGoDuringAVerificationAreNoFault: the base takes long, and meanwhile
+// they are merged and removed.
+func TestGenerationsThatGoDuringAVerificationAreNoFault(t *testing.T) {
+	mem := objstore.NewMemory()
+	table := newTable(t, mem, small)
+	w := newWriter(t, table, manual)
+	ok(t, w.Append(t.Context(), kv("a", 1)))
+	_, err := w.Merge(t.Context())
+	ok(t, err)
+	ok(t, w.Append(t.Context(), kv("b", 2)))
+	maintained := false
+	hooked, err := Open(t.Context(), objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+		if !maintained && strings.HasPrefix(c.Key, "data/") {
+			maintained = true
+			_, err := table.Adopt(t.Context(), w.Shard(), MergeOptions{})
+			ok(t, err)
+			for range 2 {
+				_, err = table.Collect(t.Context(), CollectOptions{AnyAge: true, Now: time.Now().Add(time.Minute)})
+				ok(t, err)
+			}
+		}
+		return objstore.Fate{}
+	}))
+	ok(t, err)
+	_, err = hooked.Verify(t.Context(), func(err error) { t.Errorf("found %v", err) })
+	ok(t, err)
+	if !maintained {
+		t.Error("nothing went meanwhile")
 	}
 }

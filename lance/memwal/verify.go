@@ -36,11 +36,8 @@ func (t *Table) VerifyVersions(ctx context.Context, limit int, found func(error)
 	if err != nil {
 		return lance.VerifyStats{}, fmt.Errorf("verify: %w", err)
 	}
-	total, err := base.VerifyVersions(ctx, limit, found)
-	if err != nil {
-		return total, err
-	}
-	for _, s := range states {
+	var total lance.VerifyStats
+	for _, s := range states { // first, for those that are merged may go while the base is read
 		for _, g := range s.generations {
 			if g.number <= merged[s.id] {
 				continue
@@ -54,7 +51,11 @@ func (t *Table) VerifyVersions(ctx context.Context, limit int, found func(error)
 			}
 		}
 	}
-	return total, nil
+	stats, err := base.VerifyVersions(ctx, limit, found)
+	stats.Files += total.Files
+	stats.Bytes += total.Bytes
+	stats.Rows += total.Rows
+	return stats, err
 }
 
 func (t *Table) verifyGeneration(ctx context.Context, id ID, g generation, found func(error)) (lance.VerifyStats, error) {

@@ -4,6 +4,7 @@ package arrays
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -29,7 +30,7 @@ func Pick(a arrow.Array, rows []int) (arrow.Array, error) {
 		return array.NewSlice(a, int64(rows[0]), int64(rows[len(rows)-1]+1)), nil
 	}
 	if v, ok := datafile.ViewBytes(a); ok {
-		return pickBytes(a, v, rows), nil
+		return pickBytes(a, v, rows)
 	}
 	if b, ok := a.(*array.Boolean); ok {
 		return pickBools(b, rows), nil
@@ -91,13 +92,16 @@ func pickBools(a *array.Boolean, rows []int) arrow.Array {
 	return array.MakeFromData(array.NewData(a.DataType(), len(rows), []*memory.Buffer{valid, memory.NewBufferBytes(out)}, nil, n, 0))
 }
 
-func pickBytes(a arrow.Array, v datafile.ByteView, rows []int) arrow.Array {
+func pickBytes(a arrow.Array, v datafile.ByteView, rows []int) (arrow.Array, error) {
 	valid, n := validity(a, rows)
 	total := 0
 	for _, r := range rows {
 		total += len(v.At(r))
 	}
 	large := a.DataType().ID() == arrow.LARGE_STRING || a.DataType().ID() == arrow.LARGE_BINARY
+	if !large && total > math.MaxInt32 {
+		return nil, &format.UnsupportedError{What: fmt.Sprintf("%d bytes of %s in one batch", total, a.DataType())}
+	}
 	data := make([]byte, 0, total)
 	var offsets []byte
 	add := func(v int) {
@@ -115,5 +119,5 @@ func pickBytes(a arrow.Array, v datafile.ByteView, rows []int) arrow.Array {
 		add(len(data))
 	}
 	return array.MakeFromData(array.NewData(a.DataType(), len(rows),
-		[]*memory.Buffer{valid, memory.NewBufferBytes(offsets), memory.NewBufferBytes(data)}, nil, n, 0))
+		[]*memory.Buffer{valid, memory.NewBufferBytes(offsets), memory.NewBufferBytes(data)}, nil, n, 0)), nil
 }

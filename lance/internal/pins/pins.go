@@ -78,7 +78,7 @@ func Take(ctx context.Context, store objstore.Store, held Held, check func(conte
 	if err != nil {
 		return nil, err
 	}
-	p := &Pin{store: store, dir: Root + format.NewUUID().String() + "/", held: b, check: check, times: Default, stop: make(chan struct{})}
+	p := &Pin{store: store, dir: newDir(), held: b, check: check, times: Default, stop: make(chan struct{})}
 	if err := p.put(ctx); err != nil {
 		p.remove()
 		return nil, fmt.Errorf("pin version %d: %w", held.Version, err)
@@ -86,6 +86,8 @@ func Take(ctx context.Context, store objstore.Store, held Held, check func(conte
 	p.done.Go(p.keep)
 	return p, nil
 }
+
+func newDir() string { return Root + format.NewUUID().String() + "/" }
 
 func (p *Pin) put(ctx context.Context) error {
 	if err := p.store.Put(ctx, p.dir+heldName, p.held); err != nil {
@@ -109,7 +111,8 @@ func (p *Pin) renew(ctx context.Context) error {
 	return err
 }
 
-// keep renews the pin. After a gap it is put anew, for an observer may have removed it.
+// keep renews the pin. After a gap it is put anew and under another name, for an observer
+// may have removed it, or have found it dead and be about to.
 func (p *Pin) keep() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -126,8 +129,11 @@ func (p *Pin) keep() {
 			return
 		case <-time.After(p.times.Term / 3):
 		}
-		if time.Since(p.renewed) > p.times.Term {
+		if sleep.Since(p.renewed) > p.times.Term {
+			old := p.dir
+			p.dir = newDir()
 			_ = p.put(ctx) // if the files have gone meanwhile, reading them says so
+			_ = remove(ctx, p.store, old)
 		} else {
 			_ = p.renew(ctx) // tried again soon
 		}
