@@ -1,6 +1,7 @@
 package datagen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,4 +63,42 @@ func foldersOf(events iter.Seq2[Event, error]) (map[string]*Folder, error) {
 		f.Add(e)
 	}
 	return folders, nil
+}
+
+// ByItem yields events so that those of an item follow each other in the order of their
+// sequences, in an order of items that depends on the events alone. All are taken before
+// the first is yielded; memory is that of Folds.
+func ByItem(events iter.Seq2[Event, error]) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		p := newParts()
+		defer p.close()
+		for e, err := range events {
+			if err == nil {
+				err = p.add(&e)
+			}
+			if err != nil {
+				yield(e, err)
+				return
+			}
+		}
+		err := p.each(func(events iter.Seq2[Event, error]) error {
+			var part []Event
+			for e, err := range events {
+				if err != nil {
+					return err
+				}
+				part = append(part, e)
+			}
+			slices.SortStableFunc(part, func(a, b Event) int { return cmp.Or(CompareIDs(a.Item, b.Item), cmp.Compare(a.Seq, b.Seq)) })
+			for _, e := range part {
+				if !yield(e, nil) {
+					return errEnough
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(Event{}, err)
+		}
+	}
 }

@@ -195,3 +195,58 @@ func TestListsAreTheSameInWhateverParts(t *testing.T) {
 	}
 	noTemporaryFiles(t)
 }
+
+func TestEventsAreYieldedByItem(t *testing.T) {
+	inSmallParts(t)
+	const items, each = 300, 5
+	n, last := 0, map[string]int64{}
+	at := ""
+	for e, err := range ByItem(func(yield func(Event, error) bool) {
+		for i := range items * each {
+			i = i * 7 % (items * each)
+			if !yield(Event{ID: fmt.Sprint(i), Item: fmt.Sprint("item-", i%items), Seq: int64(i / items)}, nil) {
+				return
+			}
+		}
+	}) {
+		check(t, err)
+		if e.Item != at && e.Seq != 0 || e.Item == at && e.Seq != last[at]+1 {
+			t.Fatalf("%s at %d after %s at %d", e.Item, e.Seq, at, last[at])
+		}
+		at, last[e.Item] = e.Item, e.Seq
+		n++
+	}
+	if n != items*each || len(last) != items {
+		t.Errorf("%d events of %d items", n, len(last))
+	}
+	noTemporaryFiles(t)
+}
+
+// TestOldVersionsAreVerifiedIfTheyAreAskedFor takes a file away that only those name.
+func TestOldVersionsAreVerifiedIfTheyAreAskedFor(t *testing.T) {
+	mem := objstore.NewMemory()
+	l, w := scattered(t, mem, 8)
+	check(t, w.Close(t.Context()))
+	old, err := l.table.Base(t.Context())
+	check(t, err)
+	gone := old.Fragments()[0].Files[0]
+	_, err = l.Compact(t.Context(), MaintainOptions{})
+	check(t, err)
+	for info, err := range mem.List(t.Context(), objstore.ListOptions{}) {
+		check(t, err)
+		if strings.HasSuffix(info.Key, gone) {
+			check(t, mem.Delete(t.Context(), info.Key))
+		}
+	}
+	for limit, want := range map[int]bool{0: true, 1: false} {
+		faults := 0
+		stats, err := newLog(t, mem).VerifyVersions(t.Context(), limit, func(err error) {
+			if faults++; !strings.Contains(err.Error(), gone) {
+				t.Error(err)
+			}
+		})
+		if err != nil || (faults > 0) != want || stats.Events != 32 || stats.Items != 8 {
+			t.Errorf("%d versions: %d faults in %+v: %v", limit, faults, stats, err)
+		}
+	}
+}

@@ -2,8 +2,7 @@ package datagen
 
 import "math"
 
-// spillEvent appends an event without the bytes of a blob. What has no place in each
-// event comes last.
+// event appends an event. What not every event has comes last.
 func (w *spillWriter) event(e *Event) {
 	w.text(e.ID)
 	w.text(e.Item)
@@ -56,6 +55,7 @@ func (w *spillWriter) value(v *Value) {
 	w.text(v.Blob.Event)
 	w.text(v.Blob.Checksum)
 	w.int(v.Blob.Size)
+	w.raw(v.Blob.Bytes)
 }
 
 func (r *spillReader) event() Event {
@@ -87,7 +87,7 @@ func (r *spillReader) event() Event {
 func (r *spillReader) value() Value {
 	return Value{
 		Kind: ValueKind(r.text()), Str: r.text(), Int: r.int(), Float: math.Float64frombits(uint64(r.int())), Bool: r.bool(), JSON: r.raw(),
-		Blob: BlobRef{Event: r.text(), Checksum: r.text(), Size: r.int()},
+		Blob: BlobRef{Event: r.text(), Checksum: r.text(), Size: r.int(), Bytes: r.raw()},
 	}
 }
 

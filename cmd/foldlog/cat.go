@@ -9,26 +9,30 @@ import (
 )
 
 func (a *app) catCmd() *cobra.Command {
-	var from int64
+	var opts catOptions
 	c := &cobra.Command{
-		Use:   "cat PATH [--from N]",
+		Use:   "cat PATH [--from N] [--blobs]",
 		Short: "Print the committed events in order",
 		Long: `Print the committed events in order, one JSON line each, byte for byte as the
 log has them, after its header line if it has one.`,
 		Example: "  foldlog cat search.atj | grep '\"kind\":\"set-values\"'\n  foldlog cat search.atj --from 1000",
 		Args:    operands("PATH"),
 	}
-	c.Flags().Int64Var(&from, "from", 0, "begin with event `N`, counted from 1, and leave the header out")
+	c.Flags().BoolVar(&opts.Blobs, "blobs", false, "with the bytes of the blobs of a datagen log, in base64")
+	c.Flags().Int64Var(&opts.From, "from", 0, "begin with event `N`, counted from 1, and leave the header out")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if c.Flags().Changed("from") && from < 1 {
-			return cli.Usagef("--from %d: events are counted from 1", from)
+		if c.Flags().Changed("from") && opts.From < 1 {
+			return cli.Usagef("--from %d: events are counted from 1", opts.From)
 		}
 		at, err := a.find(c.Context(), "cat", args[0])
 		if err != nil {
 			return err
 		}
+		if opts.Blobs && at.kind.Name() != (datagenKind{}).Name() {
+			return cli.Usagef("--blobs: a %s has none", at.kind.Name())
+		}
 		err = cli.Buffered(a.Out(), func(w io.Writer) error {
-			return at.kind.Cat(c.Context(), at.log, w, catOptions{From: from})
+			return at.kind.Cat(c.Context(), at.log, w, opts)
 		})
 		return failed("cat", args[0], err)
 	}

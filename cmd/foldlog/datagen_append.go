@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -18,22 +19,35 @@ import (
 // maxEventLine is the longest line of an event, in bytes: a blob in base64 fits.
 const maxEventLine = 2 << 30
 
+// appendFlags is the command line of datagen append.
+type appendFlags struct {
+	root, run string
+	unordered bool
+}
+
 func (a *app) datagenAppendCmd() *cobra.Command {
-	var rootDir, run string
+	var f appendFlags
 	c := &cobra.Command{
-		Use:   "append LOG [FILE] [--run NAME] [--json]",
+		Use:   "append LOG [FILE] [--run NAME] [--unordered] [--json]",
 		Short: "Append events that are given as JSON, one a line",
 		Long: `Append events that are given as JSON, one a line, from a file or from standard
 input, as "foldlog cat" prints them; docs/format/datagen.md has the format. Lines
 that follow one another with the same item_id and checkpoint_id are one batch: they
 are durable together or not at all. event_id, root_item_id, run_id, event_ts and
-schema_version may be left out, and writer_epoch must be. Lines that say their event_ts may be appended again
-without any change; so a call whose outcome is not known can be repeated.`,
+schema_version may be left out; the writer_epoch is always that of this call. Lines
+that say their event_ts may be appended again without any change; so a call whose
+outcome is not known can be repeated.
+
+The events of an item must come in the order of their sequences. With --unordered
+they need not: all lines are read before the first is written. So
+  foldlog cat --blobs A | foldlog datagen append B --unordered
+makes B an equal of A; "foldlog cp" copies a whole log faster, and as it is.`,
 		Example: "  foldlog datagen append digits/v1 events.jsonl",
 		Args:    operands("LOG", "[FILE]"),
 	}
-	c.Flags().StringVar(&rootDir, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
-	c.Flags().StringVar(&run, "run", "", "the `NAME` of the run that the writer says of itself (default: drawn at random)")
+	c.Flags().StringVar(&f.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
+	c.Flags().BoolVar(&f.unordered, "unordered", false, "take the events of an item in any order, after the input has ended")
+	c.Flags().StringVar(&f.run, "run", "", "the `NAME` of the run that the writer says of itself (default: drawn at random)")
 	asJSON := jsonFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		in, name, err := a.appendInput(args)
@@ -41,7 +55,7 @@ without any change; so a call whose outcome is not known can be repeated.`,
 			return datagenFailed("append", args[0], err)
 		}
 		defer in.Close()
-		done, err := a.appendEvents(c.Context(), args[0], rootDir, run, in, name)
+		done, err := a.appendEvents(c.Context(), args[0], &f, &eventLines{in: in, name: name})
 		switch {
 		case err != nil && done.Events > 0:
 			a.Notef("%s in %s were appended before", plural(done.Events, "event"), plural(done.Batches, "batch"))
@@ -74,8 +88,8 @@ type appendedEvents struct {
 	Batches int64 `json:"batches"` // checkpoints
 }
 
-func (a *app) appendEvents(ctx context.Context, arg, root, run string, in io.Reader, name string) (done appendedEvents, err error) {
-	ref, err := a.logRef(arg, root)
+func (a *app) appendEvents(ctx context.Context, arg string, f *appendFlags, lines *eventLines) (done appendedEvents, err error) {
+	ref, err := a.logRef(arg, f.root)
 	if err != nil {
 		return done, err
 	}
@@ -84,52 +98,82 @@ func (a *app) appendEvents(ctx context.Context, arg, root, run string, in io.Rea
 	if err != nil {
 		return done, err
 	}
-	w, err := l.NewWriter(ctx, datagen.WriterOptions{Run: run})
+	w, err := l.NewWriter(ctx, datagen.WriterOptions{Run: f.run})
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(ctx))) }()
-	p := &appender{app: a, w: w, name: name, done: &done}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxEventLine)
-	for lines.Scan() {
-		if p.line++; len(bytes.TrimSpace(lines.Bytes())) == 0 {
-			continue
+	p := &appender{app: a, w: w, lines: lines, done: &done}
+	events := lines.events()
+	if f.unordered {
+		events = datagen.ByItem(events)
+		lines.at = nil // they are not told by then
+	}
+	for e, err := range events {
+		if err == nil {
+			err = p.event(ctx, e)
 		}
-		if err := p.event(ctx, lines.Bytes()); err != nil {
+		if err != nil {
 			return done, err
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return done, fmt.Errorf("%s: line %d: %w", name, p.line+1, err)
 	}
 	return done, p.flush(ctx)
 }
 
-// appender puts lines together into batches.
+// eventLines are events as lines of JSON.
+type eventLines struct {
+	in   io.Reader
+	name string
+	line int        // that was read last
+	at   func() int // the number of the line of the event that was yielded last; nil if that is not known
+}
+
+func (l *eventLines) events() iter.Seq2[datagen.Event, error] {
+	l.at = func() int { return l.line }
+	return func(yield func(datagen.Event, error) bool) {
+		lines := bufio.NewScanner(l.in)
+		lines.Buffer(nil, maxEventLine)
+		for lines.Scan() {
+			if l.line++; len(bytes.TrimSpace(lines.Bytes())) == 0 {
+				continue
+			}
+			e, err := datagen.ParseEvent(lines.Bytes())
+			if err != nil {
+				err = fmt.Errorf("%s: line %d: %w", l.name, l.line, err)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(datagen.Event{}, fmt.Errorf("%s: line %d: %w", l.name, l.line+1, err))
+		}
+	}
+}
+
+// appender puts events together into batches.
 type appender struct {
 	*app
 	w     *datagen.Writer
-	name  string
-	line  int
-	first int // the line of the first event of the batch
-	batch []datagen.Event
-	done  *appendedEvents
+	lines *eventLines
+	// first is the line of the first event of the batch, last that of the last.
+	first, last int
+	batch       []datagen.Event
+	done        *appendedEvents
 }
 
-func (p *appender) event(ctx context.Context, line []byte) error {
-	e, err := datagen.ParseEvent(line)
-	if err != nil {
-		return fmt.Errorf("%s: line %d: %w", p.name, p.line, err)
-	}
+func (p *appender) event(ctx context.Context, e datagen.Event) error {
 	if n := len(p.batch); n > 0 && (p.batch[n-1].Item != e.Item || p.batch[n-1].Checkpoint != e.Checkpoint) {
 		if err := p.flush(ctx); err != nil {
 			return err
 		}
 	}
-	if len(p.batch) == 0 {
-		p.first = p.line
+	if p.lines.at != nil {
+		if p.last = p.lines.at(); len(p.batch) == 0 {
+			p.first = p.last
+		}
 	}
+	e.Epoch = ""
 	p.batch = append(p.batch, e)
 	return nil
 }
@@ -140,16 +184,23 @@ func (p *appender) flush(ctx context.Context) error {
 		return nil
 	}
 	datagen.FillBatch(p.batch, p.Time())
-	err := p.w.Append(ctx, p.batch)
-	var wrong *datagen.EventError
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s: line %d: %w", p.name, p.first+wrong.Index, err)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: lines %d to %d: %w", p.name, p.first, p.first+len(p.batch)-1, err)
+	if err := p.w.Append(ctx, p.batch); err != nil {
+		return p.failed(err)
 	}
 	p.done.Events += int64(len(p.batch))
 	p.done.Batches++
 	p.batch = p.batch[:0:0]
 	return nil
+}
+
+// failed says which lines it is that could not be appended.
+func (p *appender) failed(err error) error {
+	var wrong *datagen.EventError
+	switch {
+	case p.lines.at == nil:
+		return fmt.Errorf("%s: item %q, checkpoint %q: %w", p.lines.name, p.batch[0].Item, p.batch[0].Checkpoint, err)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("%s: line %d: %w", p.lines.name, p.first+wrong.Index, err)
+	}
+	return fmt.Errorf("%s: lines %d to %d: %w", p.lines.name, p.first, p.last, err)
 }

@@ -64,6 +64,8 @@ type catOptions struct {
 	// From is the sequence number of the first event, counted from 1. 0 is
 	// from the very beginning, the header line of the log included.
 	From int64
+	// Blobs asks for the bytes of blobs, which datagen logs have.
+	Blobs bool
 }
 
 // tailOptions says what Tail writes.

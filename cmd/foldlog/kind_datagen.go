@@ -152,9 +152,9 @@ func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error
 // opened has one.
 const maxWriters = 20
 
-// Verify checks the table and its shards, that every item folds without a fault, and
-// every blob.
-func (k datagenKind) Verify(ctx context.Context, log string, _ verifyOptions) (verification, error) {
+// Verify checks the table, those of its versions that are still listed, its shards, that
+// every item folds without a fault, and every blob.
+func (k datagenKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
 	var v verification
 	l, err := k.openLog(ctx, log)
 	if err != nil {
@@ -170,7 +170,7 @@ func (k datagenKind) Verify(ctx context.Context, log string, _ verifyOptions) (v
 	}
 	v.Format = fmt.Sprintf("v%d", schema)
 	found := func(err error) { v.Faults = append(v.Faults, k.faultPlace(log, err)) }
-	stats, err := l.Verify(ctx, found)
+	stats, err := l.VerifyVersions(ctx, opts.Versions, found)
 	v.Events, v.Bytes = stats.Events, stats.Bytes
 	if errors.Is(err, lance.ErrCorrupt) {
 		found(err)
@@ -187,8 +187,8 @@ func (k datagenKind) faultPlace(log string, err error) place {
 	return k.lanceFault(log, err)
 }
 
-// Cat writes the events as JSON, those of the table first. A blob is its size and
-// its checksum.
+// Cat writes the events as JSON, those that are not in the table yet first. A blob is its
+// size and its checksum unless its bytes are asked for.
 func (k datagenKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
 	v, err := k.view(ctx, log)
 	if err != nil {
@@ -202,6 +202,12 @@ func (k datagenKind) Cat(ctx context.Context, log string, w io.Writer, opts catO
 		}
 		if n++; n < opts.From {
 			continue
+		}
+		if e.Field != nil && e.Field.Value.Kind == datagen.Blob && opts.Blobs {
+			blob := &e.Field.Value.Blob
+			if blob.Bytes, err = v.Blob(ctx, *blob); err != nil {
+				return err
+			}
 		}
 		line = append(datagen.AppendEvent(line[:0], &e), '\n')
 		if _, err := w.Write(line); err != nil {

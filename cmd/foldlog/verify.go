@@ -18,14 +18,15 @@ func (a *app) verifyCmd() *cobra.Command {
 		Long: `Check everything in logs that can be checked, replay included, and name each
 fault with its file and offset. The exit status is 1 if there is any fault, if
 a log is missing, and if its format is newer than this program knows. Bytes
-that no head has published are no fault. Of a Lance dataset every version that
-is still listed is checked, or the latest N, and the shards of its MemWAL.`,
+that no head has published are no fault. Of a Lance dataset, such as a datagen log is,
+every version that is still listed is checked, or the latest N, and the shards of its
+MemWAL.`,
 		Example: "  foldlog verify search.atj runs/*.jsonl",
 		Args:    operands("PATH..."),
 	}
 	asJSON := jsonFlag(c, "print one line of JSON for each log")
 	var opts verifyOptions
-	c.Flags().IntVar(&opts.Versions, "versions", 0, "check only the latest `N` versions of a Lance dataset")
+	c.Flags().IntVar(&opts.Versions, "versions", 0, "check only the latest `N` versions of a Lance dataset or a datagen log")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		print := printVerification
 		if *asJSON {
@@ -57,7 +58,7 @@ func (a *app) verify(ctx context.Context, paths []string, opts verifyOptions, pr
 		v.normalize()
 		if !v.OK {
 			faulty++
-			if err == nil && damaged == "" && v.Kind != (lanceKind{}).Name() {
+			if err == nil && damaged == "" && v.Kind != (lanceKind{}).Name() && v.Kind != (datagenKind{}).Name() {
 				damaged = v.Path
 			}
 		}
