@@ -65,25 +65,12 @@ func (k datagenKind) openLog(ctx context.Context, log string) (*datagen.Log, err
 }
 
 func (k datagenKind) Summarize(ctx context.Context, log string) (summary, error) {
-	s := summary{}
-	var err error
-	if _, s.Bytes, s.ModifiedMS, err = k.treeSize(ctx, log); err != nil {
-		return s, err
-	}
-	table, d, err := k.openLance(ctx, log)
-	if err != nil {
-		return s, err
-	}
-	shards, err := table.Shards(ctx)
-	if err != nil {
-		return s, err
-	}
-	rows, _ := unmerged(shards)
-	s.State, s.Detail = stateGood, plural(d.Rows()+rows, "event")
-	if rows > 0 {
-		s.Detail += ", " + cli.Count(rows) + " of them to be merged"
-	}
-	return s, nil
+	return k.summarizeTable(ctx, log, func(_ *lance.Dataset, rows, waiting int64) string {
+		if waiting > 0 {
+			return plural(rows+waiting, "event") + ", " + cli.Count(waiting) + " of them to be merged"
+		}
+		return plural(rows, "event")
+	})
 }
 
 // datagenDetail is the detail of an inspection of a datagen log.

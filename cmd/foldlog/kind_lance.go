@@ -116,12 +116,22 @@ func (w world) treeSize(ctx context.Context, dir string) (files, bytes, modified
 }
 
 func (k lanceKind) Summarize(ctx context.Context, log string) (summary, error) {
-	s := summary{}
-	var err error
-	if _, s.Bytes, s.ModifiedMS, err = k.treeSize(ctx, log); err != nil {
+	return k.summarizeTable(ctx, log, func(d *lance.Dataset, rows, waiting int64) string {
+		text := fmt.Sprintf("version %d, %s", d.Version(), plural(rows, "row"))
+		if waiting > 0 {
+			text += ", " + plural(waiting, "row") + " to be merged"
+		}
+		return text
+	})
+}
+
+// summarizeTable tells the size of a table, and in words of detail the rows that it has
+// and those that wait in its shards.
+func (w world) summarizeTable(ctx context.Context, log string, detail func(d *lance.Dataset, rows, waiting int64) string) (s summary, err error) {
+	if _, s.Bytes, s.ModifiedMS, err = w.treeSize(ctx, log); err != nil {
 		return s, err
 	}
-	table, d, err := k.openLance(ctx, log)
+	table, d, err := w.openLance(ctx, log)
 	if err != nil {
 		return s, err
 	}
@@ -129,11 +139,8 @@ func (k lanceKind) Summarize(ctx context.Context, log string) (summary, error) {
 	if err != nil {
 		return s, err
 	}
-	s.State = stateGood
-	s.Detail = fmt.Sprintf("version %d, %s", d.Version(), plural(d.Rows(), "row"))
-	if rows, _ := unmerged(shards); rows > 0 {
-		s.Detail += ", " + plural(rows, "row") + " to be merged"
-	}
+	waiting, _ := unmerged(shards)
+	s.State, s.Detail = stateGood, detail(d, d.Rows(), waiting)
 	return s, nil
 }
 
