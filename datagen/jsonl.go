@@ -7,106 +7,67 @@ import (
 	"github.com/foldlog/foldlog/internal/serde"
 )
 
-// timeFormat is how event_ts is spelled in JSON.
-const timeFormat = "2006-01-02T15:04:05.000000Z"
-
 // AppendEvent appends an event as one JSON object: the columns that are not null,
 // in the order of the document, with one key "value" for the columns of values,
 // JSON values as they are, blobs in base64 where the bytes are there. Strings must
 // be UTF-8.
 func AppendEvent(dst []byte, e *Event) []byte {
-	o := objectWriter{dst: append(dst, '{')}
-	o.text("event_id", e.ID)
-	o.text("item_id", e.Item)
-	o.text("root_item_id", e.Root)
-	o.optional("parent_item_id", e.Parent)
-	o.int("item_seq", e.Seq)
-	o.text("checkpoint_id", e.Checkpoint)
-	o.text("event_type", string(e.Kind))
+	o := serde.Object{Dst: append(dst, '{')}
+	o.Text("event_id", e.ID)
+	o.Text("item_id", e.Item)
+	o.Text("root_item_id", e.Root)
+	o.Optional("parent_item_id", e.Parent)
+	o.Int("item_seq", e.Seq)
+	o.Text("checkpoint_id", e.Checkpoint)
+	o.Text("event_type", string(e.Kind))
 	if s := e.Step; s != nil {
-		o.text("step_name", s.Name)
-		o.int("step_index", s.Index)
-		o.optional("step_instance_id", s.Instance)
+		o.Text("step_name", s.Name)
+		o.Int("step_index", s.Index)
+		o.Optional("step_instance_id", s.Instance)
 		if s.Iteration != nil {
-			o.int("iteration", *s.Iteration)
+			o.Int("iteration", *s.Iteration)
 		}
 	}
-	o.int("attempt", int64(e.Attempt))
-	o.text("run_id", e.Run)
-	o.text("writer_epoch", e.Epoch)
+	o.Int("attempt", int64(e.Attempt))
+	o.Text("run_id", e.Run)
+	o.Text("writer_epoch", e.Epoch)
 	if e.Field != nil {
-		o.field(e.Field)
+		appendField(&o, e.Field)
 	}
-	o.raw("query_tags", e.Tags)
-	o.optional("terminal", string(e.End))
+	o.Raw("query_tags", e.Tags)
+	o.Optional("terminal", string(e.End))
 	if f := e.Failure; f != nil {
-		o.text("error_type", f.Type)
-		o.raw("error_dump", f.Dump)
-		o.optional("traceback", f.Traceback)
+		o.Text("error_type", f.Type)
+		o.Raw("error_dump", f.Dump)
+		o.Optional("traceback", f.Traceback)
 	}
-	o.text("event_ts", e.Time.UTC().Format(timeFormat))
-	o.int("schema_version", int64(e.Schema))
+	o.Time("event_ts", e.Time)
+	o.Int("schema_version", int64(e.Schema))
 	if f := e.Frame; f != nil {
-		o.optional("step_kind", f.StepKind)
-		o.optional("enclosing_step", f.EnclosingStep)
-		o.optional("selector_step", f.SelectorStep)
-		o.optional("status", f.Status)
+		o.Optional("step_kind", f.StepKind)
+		o.Optional("enclosing_step", f.EnclosingStep)
+		o.Optional("selector_step", f.SelectorStep)
+		o.Optional("status", f.Status)
 	}
-	return append(o.dst, '}')
+	return append(o.Dst, '}')
 }
 
-// objectWriter appends the members of an object.
-type objectWriter struct {
-	dst []byte
-	n   int
-}
-
-func (o *objectWriter) key(k string) {
-	if o.n++; o.n > 1 {
-		o.dst = append(o.dst, ',')
-	}
-	o.dst = append(serde.AppendString(o.dst, k), ':')
-}
-
-func (o *objectWriter) text(k, v string) {
-	o.key(k)
-	o.dst = serde.AppendString(o.dst, v)
-}
-
-func (o *objectWriter) optional(k, v string) {
-	if v != "" {
-		o.text(k, v)
-	}
-}
-
-func (o *objectWriter) int(k string, v int64) {
-	o.key(k)
-	o.dst = strconv.AppendInt(o.dst, v, 10)
-}
-
-func (o *objectWriter) raw(k string, v []byte) {
-	if v != nil {
-		o.key(k)
-		o.dst = append(o.dst, v...)
-	}
-}
-
-func (o *objectWriter) field(f *Field) {
-	o.text("field_name", f.Name)
-	o.text("field_type", f.Type)
-	o.int("codec_version", int64(f.Codec))
-	o.optional("value_kind", string(f.Value.Kind))
+func appendField(o *serde.Object, f *Field) {
+	o.Text("field_name", f.Name)
+	o.Text("field_type", f.Type)
+	o.Int("codec_version", int64(f.Codec))
+	o.Optional("value_kind", string(f.Value.Kind))
 	v := &f.Value
 	switch v.Kind {
 	case Int, Float, Bool, Str, JSON:
-		o.key("value")
-		o.dst = AppendValue(o.dst, v)
+		o.Key("value")
+		o.Dst = AppendValue(o.Dst, v)
 	case Blob:
 		if v.Blob.Bytes != nil {
-			o.text("value", base64.StdEncoding.EncodeToString(v.Blob.Bytes))
+			o.Text("value", base64.StdEncoding.EncodeToString(v.Blob.Bytes))
 		}
-		o.int("payload_size", v.Blob.Size)
-		o.optional("payload_checksum", v.Blob.Checksum)
+		o.Int("payload_size", v.Blob.Size)
+		o.Optional("payload_checksum", v.Blob.Checksum)
 	}
 }
 
@@ -126,11 +87,11 @@ func AppendValue(dst []byte, v *Value) []byte {
 	case JSON:
 		return append(dst, v.JSON...)
 	case Blob:
-		o := objectWriter{dst: append(dst, '{')}
-		o.text("blob", v.Blob.Event)
-		o.int("size", v.Blob.Size)
-		o.text("checksum", v.Blob.Checksum)
-		return append(o.dst, '}')
+		o := serde.Object{Dst: append(dst, '{')}
+		o.Text("blob", v.Blob.Event)
+		o.Int("size", v.Blob.Size)
+		o.Text("checksum", v.Blob.Checksum)
+		return append(o.Dst, '}')
 	}
 	return append(dst, "null"...)
 }

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/internal/serde"
 )
 
 // Options says what an export holds. The zero value is the items without the bytes of
@@ -30,7 +32,7 @@ type Stats struct{ Items, Values int64 }
 func Having(items iter.Seq2[*datagen.Item, error], states ...datagen.Status) iter.Seq2[*datagen.Item, error] {
 	return func(yield func(*datagen.Item, error) bool) {
 		for it, err := range items {
-			if err == nil && !in(it.Status, states) {
+			if err == nil && !slices.Contains(states, it.Status) {
 				continue
 			}
 			if !yield(it, err) {
@@ -38,15 +40,6 @@ func Having(items iter.Seq2[*datagen.Item, error], states ...datagen.Status) ite
 			}
 		}
 	}
-}
-
-func in(s datagen.Status, states []datagen.Status) bool {
-	for _, o := range states {
-		if s == o {
-			return true
-		}
-	}
-	return false
 }
 
 // bytesOf reads the bytes of a blob, nil for any other value or without Blobs.
@@ -74,11 +67,11 @@ func JSONL(ctx context.Context, w io.Writer, items iter.Seq2[*datagen.Item, erro
 		if err != nil {
 			return stats, err
 		}
-		j.dst = j.dst[:0]
+		j.Dst = j.Dst[:0]
 		if err := j.item(it); err != nil {
 			return stats, fmt.Errorf("export item %q: %w", it.ID, err)
 		}
-		if _, err := w.Write(append(j.dst, '\n')); err != nil {
+		if _, err := w.Write(append(j.Dst, '\n')); err != nil {
 			return stats, err
 		}
 		stats.Items++
@@ -91,59 +84,57 @@ type jsonWriter struct {
 	ctx   context.Context
 	opts  *Options
 	stats *Stats
-	object
+	serde.Object
 }
 
 func (j *jsonWriter) item(it *datagen.Item) error {
-	j.open()
-	j.text("item_id", it.ID)
-	j.text("root_item_id", it.Root)
-	j.optional("parent_item_id", it.Parent)
-	j.text("status", string(it.Status))
-	j.int("attempt", int64(it.Attempt))
-	j.text("run_id", it.Run)
+	j.Open()
+	j.Text("item_id", it.ID)
+	j.Text("root_item_id", it.Root)
+	j.Optional("parent_item_id", it.Parent)
+	j.Text("status", string(it.Status))
+	j.Int("attempt", int64(it.Attempt))
+	j.Text("run_id", it.Run)
 	if !it.Created.IsZero() {
-		j.time("created", it.Created)
+		j.Time("created", it.Created)
 	}
-	j.time("updated", it.Updated)
-	if it.Tags != nil {
-		j.raw("query_tags", it.Tags)
-	}
-	j.key("fields")
+	j.Time("updated", it.Updated)
+	j.Raw("query_tags", it.Tags)
+	j.Key("fields")
 	if err := j.fields(it); err != nil {
 		return err
 	}
 	if !j.opts.NoProvenance {
-		j.key("provenance")
+		j.Key("provenance")
 		j.provenance(it)
 	}
-	j.close()
+	j.Close()
 	return nil
 }
 
 func (j *jsonWriter) fields(it *datagen.Item) error {
-	j.open()
+	j.Open()
 	for i := range it.Fields {
 		f := &it.Fields[i]
-		j.key(f.Name)
+		j.Key(f.Name)
 		if !f.Appended {
 			if err := j.value(&f.Values[0].Value); err != nil {
 				return err
 			}
 			continue
 		}
-		j.dst = append(j.dst, '[')
+		j.Dst = append(j.Dst, '[')
 		for k := range f.Values {
 			if k > 0 {
-				j.dst = append(j.dst, ',')
+				j.Dst = append(j.Dst, ',')
 			}
 			if err := j.value(&f.Values[k].Value); err != nil {
 				return err
 			}
 		}
-		j.dst = append(j.dst, ']')
+		j.Dst = append(j.Dst, ']')
 	}
-	j.close()
+	j.Close()
 	return nil
 }
 
@@ -154,54 +145,54 @@ func (j *jsonWriter) value(v *datagen.Value) error {
 		return err
 	}
 	if b == nil {
-		j.dst = datagen.AppendValue(j.dst, v)
+		j.Dst = datagen.AppendValue(j.Dst, v)
 		return nil
 	}
-	j.open()
-	j.int("size", v.Blob.Size)
-	j.text("checksum", v.Blob.Checksum)
-	j.text("base64", base64.StdEncoding.EncodeToString(b))
-	j.close()
+	j.Open()
+	j.Int("size", v.Blob.Size)
+	j.Text("checksum", v.Blob.Checksum)
+	j.Text("base64", base64.StdEncoding.EncodeToString(b))
+	j.Close()
 	return nil
 }
 
 // provenance is, for each field, an array with an object for each value.
 func (j *jsonWriter) provenance(it *datagen.Item) {
-	j.open()
+	j.Open()
 	for i := range it.Fields {
 		f := &it.Fields[i]
-		j.key(f.Name)
-		j.dst = append(j.dst, '[')
+		j.Key(f.Name)
+		j.Dst = append(j.Dst, '[')
 		for k := range f.Values {
 			if k > 0 {
-				j.dst = append(j.dst, ',')
+				j.Dst = append(j.Dst, ',')
 			}
 			j.origin(&f.Values[k])
 		}
-		j.dst = append(j.dst, ']')
+		j.Dst = append(j.Dst, ']')
 	}
-	j.close()
+	j.Close()
 }
 
 func (j *jsonWriter) origin(v *datagen.FieldValue) {
 	o := &v.From
-	j.open()
-	j.text("event_id", o.Event)
-	j.text("checkpoint_id", o.Checkpoint)
-	j.int("item_seq", o.Seq)
+	j.Open()
+	j.Text("event_id", o.Event)
+	j.Text("checkpoint_id", o.Checkpoint)
+	j.Int("item_seq", o.Seq)
 	if s := o.Step; s != nil {
-		j.text("step_name", s.Name)
-		j.int("step_index", s.Index)
-		j.optional("step_instance_id", s.Instance)
+		j.Text("step_name", s.Name)
+		j.Int("step_index", s.Index)
+		j.Optional("step_instance_id", s.Instance)
 		if s.Iteration != nil {
-			j.int("iteration", *s.Iteration)
+			j.Int("iteration", *s.Iteration)
 		}
 	}
-	j.int("attempt", int64(o.Attempt))
-	j.text("run_id", o.Run)
-	j.text("writer_epoch", o.Epoch)
-	j.text("field_type", v.Type)
-	j.int("codec_version", int64(v.Codec))
-	j.time("event_ts", o.Time)
-	j.close()
+	j.Int("attempt", int64(o.Attempt))
+	j.Text("run_id", o.Run)
+	j.Text("writer_epoch", o.Epoch)
+	j.Text("field_type", v.Type)
+	j.Int("codec_version", int64(v.Codec))
+	j.Time("event_ts", o.Time)
+	j.Close()
 }
