@@ -113,31 +113,10 @@ func (c *cleaner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	versions, err := c.d.Versions(ctx)
+	old, named, dropped, err := c.plan(ctx)
 	if err != nil {
 		return err
 	}
-	tagged, err := c.tags(ctx)
-	if err != nil {
-		return err
-	}
-	named, dropped := map[string]bool{}, map[string]bool{}
-	var old []uint64
-	for i, v := range versions {
-		m, err := readManifest(ctx, c.d.store, v.Version)
-		if err != nil {
-			return err
-		}
-		// The one after it ended its time as the latest.
-		young := i > 0 && c.opts.Now.Sub(versions[i-1].Stored) < c.opts.KeepAge
-		if i > 0 && i >= c.opts.KeepVersions && !young && !tagged[v.Version] {
-			old = append(old, v.Version)
-			nameFiles(m, dropped)
-			continue
-		}
-		nameFiles(m, named)
-	}
-	slices.Sort(old) // the oldest first, so that what is left is always the newest
 	for _, v := range old {
 		if err := c.remove(ctx, manifestKey(v)); err != nil {
 			return err
@@ -149,13 +128,13 @@ func (c *cleaner) run(ctx context.Context) error {
 		return err
 	}
 	for _, info := range candidates {
-		if held.Has(info.Key) {
-			if !is(named, info.Key) {
-				c.stats.Pinned++
-			}
+		switch {
+		case is(named, info.Key):
 			continue
-		}
-		if is(named, info.Key) || !is(dropped, info.Key) && c.opts.Now.Sub(info.Modified) < c.opts.SafetyAge {
+		case held.Has(info.Key):
+			c.stats.Pinned++
+			continue
+		case !is(dropped, info.Key) && c.opts.Now.Sub(info.Modified) < c.opts.SafetyAge:
 			continue
 		}
 		if err := c.remove(ctx, info.Key); err != nil {
@@ -165,6 +144,36 @@ func (c *cleaner) run(ctx context.Context) error {
 		c.stats.Bytes += info.Size
 	}
 	return c.sweep(ctx)
+}
+
+// plan returns the versions that go, the oldest first, so that what is left is always the
+// newest, and what those that stay and those that go name.
+func (c *cleaner) plan(ctx context.Context) (old []uint64, named, dropped map[string]bool, err error) {
+	versions, err := c.d.Versions(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	tagged, err := c.tags(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	named, dropped = map[string]bool{}, map[string]bool{}
+	for i, v := range versions {
+		m, err := readManifest(ctx, c.d.store, v.Version)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		// The one after it ended its time as the latest.
+		young := i > 0 && c.opts.Now.Sub(versions[i-1].Stored) < c.opts.KeepAge
+		if i > 0 && i >= c.opts.KeepVersions && !young && !tagged[v.Version] {
+			old = append(old, v.Version)
+			nameFiles(m, dropped)
+			continue
+		}
+		nameFiles(m, named)
+	}
+	slices.Sort(old)
+	return old, named, dropped, nil
 }
 
 // candidates lists the files that versions name.

@@ -8,11 +8,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/foldlog/foldlog/lance/internal/arrays"
+	"github.com/foldlog/foldlog/lance/internal/datafile"
 )
 
 var (
 	pick  = arrays.Pick
-	nulls = arrays.Nulls
+	nulls = datafile.Nulls
 )
 
 // addresses makes a column of row addresses.

@@ -14,11 +14,11 @@ import (
 	"github.com/foldlog/foldlog/objstore"
 )
 
-// MaxFragmentRows is the size at which a new fragment is begun, in rows.
-const MaxFragmentRows = 1 << 20
-
-// maxFragmentBytes is the size at which a new fragment is begun, in bytes.
-const maxFragmentBytes = 4 << 30
+// The sizes at which a new fragment is begun.
+const (
+	maxFragmentRows  = 1 << 20
+	maxFragmentBytes = 4 << 30
+)
 
 // Batches is a sequence of record batches in memory, as the writing calls take it.
 func Batches(batches ...arrow.RecordBatch) iter.Seq2[arrow.RecordBatch, error] {
@@ -127,7 +127,7 @@ func (d *Dataset) writeFragments(ctx context.Context, rows iter.Seq2[arrow.Recor
 					return nil, err
 				}
 			}
-			part := rec.NewSlice(0, min(rec.NumRows(), MaxFragmentRows-w.file.Rows()))
+			part := rec.NewSlice(0, min(rec.NumRows(), maxFragmentRows-w.file.Rows()))
 			if err := w.write(part); err != nil {
 				return nil, err
 			}
@@ -173,7 +173,7 @@ func newFragmentWriter(ctx context.Context, store objstore.Store, fields []forma
 }
 
 func (w *fragmentWriter) full() bool {
-	return w.file.Rows() >= MaxFragmentRows || w.file.Size() >= maxFragmentBytes
+	return w.file.Rows() >= maxFragmentRows || w.file.Size() >= maxFragmentBytes
 }
 
 func (w *fragmentWriter) write(rec arrow.RecordBatch) error {

@@ -249,6 +249,7 @@ func (l *Local) Delete(ctx context.Context, key string) error {
 		if l.fs.Remove(l.path(dir)) != nil {
 			break
 		}
+		l.settled.forget(l.path(dir)) // another may make it again
 	}
 	return nil
 }

@@ -173,3 +173,17 @@ func TestASyncThatFailedOnceIsNotTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestADirectoryThatAnotherMadeAgainIsSettledAgain: it was removed here, and who made it
+// again died before its name was durable.
+func TestADirectoryThatAnotherMadeAgainIsSettledAgain(t *testing.T) {
+	mem := fsx.NewMem()
+	s := memLocal(t, mem)
+	ok(t, s.Put(t.Context(), "a/one", nil))
+	ok(t, s.Delete(t.Context(), "a/one"))
+	dying := fsx.NewFault(mem, func(c fsx.Call) fsx.Fate { return fsx.Fate{Crash: c.Op == "syncdir"} })
+	want(t, memLocal(t, dying).Put(t.Context(), "a/two", nil), fsx.ErrCrashed)
+	ok(t, s.Put(t.Context(), "a/three", []byte("kept")))
+	_, err := memLocal(t, mem.PowerLoss(nil)).Get(t.Context(), "a/three", 10)
+	ok(t, err)
+}

@@ -235,3 +235,45 @@ func TestABatchMayBeReleasedByACallerWhoGaveUp(t *testing.T) {
 	}
 	same(t, "rows", []string{"a=1", "b=2"}, read(t, table, lance.ScanOptions{}))
 }
+
+// TestAReaderThatStopsBetweenTwoManifestsMissesNone: when it goes on, the next one has been
+// cleaned up, which does not make the one that it has read the latest.
+func TestAReaderThatStopsBetweenTwoManifestsMissesNone(t *testing.T) {
+	for name, warm := range map[string]bool{"that knew the shard": true, "that did not": false} {
+		t.Run(name, func(t *testing.T) {
+			mem := objstore.NewMemory()
+			table := newTable(t, mem, small)
+			w := newWriter(t, table, manual)
+			ok(t, w.Append(t.Context(), kv("first", 0)))
+			stop := false
+			reader, err := Open(t.Context(), objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+				if stop && c.Key == manifestKey(w.Shard(), 5) {
+					stop = false
+					for i := range 2 * keepStates {
+						ok(t, w.Append(t.Context(), kv(fmt.Sprintf("later-%d", i), i)))
+					}
+					_, err := table.Collect(t.Context(), CollectOptions{Now: time.Now().Add(2 * time.Hour)})
+					ok(t, err)
+				}
+				return objstore.Fate{}
+			}))
+			ok(t, err)
+			if warm {
+				read(t, reader, lance.ScanOptions{})
+			}
+			for i := range 5 {
+				ok(t, w.Append(t.Context(), kv(fmt.Sprintf("before-%d", i), i)))
+			}
+			stop = true
+			rows := read(t, reader, lance.ScanOptions{})
+			for i := range 5 {
+				if row := fmt.Sprintf("before-%d=%d", i, i); !slices.Contains(rows, row) {
+					t.Errorf("%s was acknowledged before, and is not in %v", row, rows)
+				}
+			}
+			if stop {
+				t.Error("it did not stop")
+			}
+		})
+	}
+}

@@ -116,7 +116,7 @@ func column(rec arrow.RecordBatch, f format.Field) (arrow.Array, error) {
 		bits := make([]byte, (rec.NumRows()+7)/8)
 		return array.MakeFromData(array.NewData(t, int(rec.NumRows()), []*memory.Buffer{nil, memory.NewBufferBytes(bits)}, nil, 0, 0)), nil
 	case len(at) == 0 && f.Nullable:
-		return arrays.Nulls(t, rec.NumRows()), nil
+		return datafile.Nulls(t, rec.NumRows()), nil
 	}
 	return nil, fmt.Errorf("batch has %d columns named %q", len(at), f.Name)
 }

@@ -1,15 +1,8 @@
 package memwal
 
-import (
-	"context"
-	"errors"
+import "context"
 
-	"github.com/foldlog/foldlog/objstore"
-)
-
-// recent is latestState, from the version on that this table has read last. That one
-// must still be there if the next is not: versions are removed from the oldest on, so
-// then nothing between was.
+// recent is latestState, from the version on that this table has read last.
 func (t *Table) recent(ctx context.Context, id ID) (*state, error) {
 	t.mu.Lock()
 	s := t.known[id]
@@ -17,23 +10,7 @@ func (t *Table) recent(ctx context.Context, id ID) (*state, error) {
 	if s == nil {
 		return t.remember(latestState(ctx, t.store, id))
 	}
-	for first := s; ; {
-		next, err := readState(ctx, t.store, id, s.version+1)
-		if err == nil {
-			s = next
-			continue
-		}
-		if errors.Is(err, objstore.ErrNotFound) && s == first {
-			_, err = t.store.Stat(ctx, manifestKey(id, s.version))
-			if errors.Is(err, objstore.ErrNotFound) {
-				return t.remember(latestState(ctx, t.store, id))
-			}
-		}
-		if err != nil && !errors.Is(err, objstore.ErrNotFound) {
-			return nil, err
-		}
-		return t.remember(s, nil)
-	}
+	return t.remember(newest(ctx, t.store, s))
 }
 
 func (t *Table) remember(s *state, err error) (*state, error) {

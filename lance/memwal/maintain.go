@@ -245,7 +245,7 @@ func (c *collector) shard(ctx context.Context, s *state) error {
 			return err
 		}
 	}
-	slices.SortFunc(manifests, func(a, b string) int { return cmp.Compare(versionOf(a), versionOf(b)) })
+	slices.SortFunc(manifests, func(a, b string) int { return cmp.Compare(numberOf(a, manifestExt), numberOf(b, manifestExt)) })
 	if err := c.remove(ctx, manifests); err != nil {
 		return err
 	}
@@ -253,10 +253,10 @@ func (c *collector) shard(ctx context.Context, s *state) error {
 	return nil
 }
 
-// versionOf is the version that a key of a manifest names, 0 for other keys.
-func versionOf(key string) uint64 {
-	v, _ := parseReversed(key[strings.LastIndexByte(key, '/')+1:], manifestExt)
-	return v
+// numberOf is the number in the name of a manifest or a log entry, 0 for other keys.
+func numberOf(key, ext string) uint64 {
+	n, _ := parseReversed(key[strings.LastIndexByte(key, '/')+1:], ext)
+	return n
 }
 
 // leftovers removes what a living shard does not need any more.
@@ -328,48 +328,38 @@ func generationNumber(dir string) (uint64, bool) {
 
 // log removes entries that are in generations.
 func (c *collector) log(ctx context.Context, s *state, keys []string) error {
-	var positions []uint64
+	var old []uint64
 	for _, key := range keys {
-		at, ok := parseReversed(key[strings.LastIndexByte(key, '/')+1:], walExt)
-		if ok && at < s.replayAfter { // the last one stays, as the log's end
-			positions = append(positions, at)
+		if at := numberOf(key, walExt); at > 0 && at < s.replayAfter { // the last one stays, as the log's end
+			old = append(old, at)
 		}
 	}
-	slices.Sort(positions)
-	var old []string
-	for _, at := range positions {
-		old = append(old, walKey(s.id, at))
-	}
-	return c.removeOld(ctx, old)
+	return c.removeOld(ctx, old, func(at uint64) string { return walKey(s.id, at) })
 }
 
 // manifests removes old versions once the hint names a newer one, the oldest first. The
 // one that was the latest when the grace began stays: it tells what was dropped since.
 func (c *collector) manifests(ctx context.Context, s *state, before uint64, keys []string) error {
-	var versions []uint64
+	var old []uint64
 	for _, key := range keys {
-		v, ok := parseReversed(key[strings.LastIndexByte(key, '/')+1:], manifestExt)
-		if ok && v < before && v+keepStates < s.version {
-			versions = append(versions, v)
+		if v := numberOf(key, manifestExt); v > 0 && v < before && v+keepStates < s.version {
+			old = append(old, v)
 		}
 	}
-	if len(versions) == 0 {
+	if len(old) == 0 {
 		return nil
-	}
-	slices.Sort(versions)
-	var old []string
-	for _, v := range versions {
-		old = append(old, manifestKey(s.id, v))
 	}
 	if err := putHint(ctx, c.t.store, s.id, s.version); err != nil {
 		return err
 	}
-	return c.removeOld(ctx, old)
+	return c.removeOld(ctx, old, func(v uint64) string { return manifestKey(s.id, v) })
 }
 
-// removeOld removes, from the first on, files that are older than the grace.
-func (c *collector) removeOld(ctx context.Context, keys []string) error {
-	for _, key := range keys {
+// removeOld removes, from the lowest number on, files that are older than the grace.
+func (c *collector) removeOld(ctx context.Context, numbers []uint64, keyOf func(uint64) string) error {
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		key := keyOf(n)
 		info, err := c.t.store.Stat(ctx, key)
 		if errors.Is(err, objstore.ErrNotFound) {
 			continue

@@ -191,22 +191,48 @@ func latestState(ctx context.Context, store objstore.Store, id ID) (*state, erro
 	}
 	s, err := readState(ctx, store, id, at)
 	if errors.Is(err, objstore.ErrNotFound) {
-		if at, err = listed(ctx, store, id); err != nil {
+		s, err = listedState(ctx, store, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newest(ctx, store, s)
+}
+
+// newest follows the versions from one that was read. The last must still be there once the
+// next is not: versions are removed from the oldest on, so then nothing between was.
+func newest(ctx context.Context, store objstore.Store, s *state) (*state, error) {
+	for {
+		next, err := readState(ctx, store, s.id, s.version+1)
+		if errors.Is(err, objstore.ErrNotFound) {
+			if _, err = store.Stat(ctx, manifestKey(s.id, s.version)); err == nil {
+				return s, nil
+			}
+			if errors.Is(err, objstore.ErrNotFound) {
+				next, err = listedState(ctx, store, s.id)
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
-		s, err = readState(ctx, store, id, at)
+		s = next
 	}
-	for err == nil {
-		var next *state
-		next, err = readState(ctx, store, id, s.version+1)
-		if errors.Is(err, objstore.ErrNotFound) {
-			return s, nil
+}
+
+// listedState reads the highest version in a listing. What goes meanwhile is not the
+// highest any more.
+func listedState(ctx context.Context, store objstore.Store, id ID) (*state, error) {
+	for range planTries {
+		at, err := listed(ctx, store, id)
+		if err != nil {
+			return nil, err
 		}
-		if err == nil {
-			s = next
+		s, err := readState(ctx, store, id, at)
+		if !errors.Is(err, objstore.ErrNotFound) {
+			return s, err
 		}
 	}
-	return nil, err
+	return nil, fmt.Errorf("shard %s: its manifests go before they are read", id)
 }
 
 // hinted returns the version that the hint names, 1 without a hint.

@@ -45,19 +45,15 @@ func claimedSince(ctx context.Context, store objstore.Store, s *state) (*state, 
 	if s.status == statusSealed {
 		return nil, nil
 	}
-	last := s
-	for {
-		next, err := readState(ctx, store, s.id, last.version+1)
-		if errors.Is(err, objstore.ErrNotFound) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		last = next
-	}
-	if last.epoch == s.epoch && last.status == s.status {
+	next, err := readState(ctx, store, s.id, s.version+1)
+	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, nil
 	}
-	return last, nil
+	if err == nil {
+		next, err = newest(ctx, store, next)
+	}
+	if err != nil || next.epoch == s.epoch && next.status == s.status {
+		return nil, err
+	}
+	return next, nil
 }

@@ -16,11 +16,6 @@ import (
 
 var le = binary.LittleEndian
 
-// Nulls makes an array of nulls.
-func Nulls(t arrow.DataType, n int64) arrow.Array {
-	return array.MakeArrayOfNull(memory.DefaultAllocator, t, int(n))
-}
-
 // Pick returns the rows of an array with some numbers, in their order.
 func Pick(a arrow.Array, rows []int) (arrow.Array, error) {
 	if len(rows) == a.Len() && contiguous(rows) {

@@ -78,8 +78,8 @@ func countBits(b []byte, n int64) int {
 	return c
 }
 
-// nullArray makes an array of nulls.
-func nullArray(t arrow.DataType, n int64) arrow.Array {
+// Nulls makes an array of n nulls.
+func Nulls(t arrow.DataType, n int64) arrow.Array {
 	return array.MakeArrayOfNull(memory.DefaultAllocator, t, int(n))
 }
 

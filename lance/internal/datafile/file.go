@@ -216,7 +216,7 @@ func (f *File) Read(ctx context.Context, col int, lo, hi int64) (arrow.Array, er
 		return nil, fmt.Errorf("column %s: %w", c.field.Name, corrupt("%d rows at once", hi-lo))
 	}
 	if lo == hi {
-		return nullArray(typ, 0), nil
+		return Nulls(typ, 0), nil
 	}
 	var parts []arrow.Array
 	for i := c.pageAt(lo); lo < hi; i++ {

@@ -156,7 +156,7 @@ func parseNullable(b []byte, typ arrow.DataType) (decoder, error) {
 type allNull struct{ typ arrow.DataType }
 
 func (d allNull) decode(_ context.Context, _ reader, lo, hi int64) (arrow.Array, error) {
-	return nullArray(d.typ, hi-lo), nil
+	return Nulls(d.typ, hi-lo), nil
 }
 
 // fixed is a page of values of one width, with a validity bitmap or without.

@@ -210,7 +210,7 @@ func littleEndian(b []byte) (v uint64) {
 
 func (d constant) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Array, error) {
 	if d.null {
-		return nullArray(d.typ, hi-lo), nil
+		return Nulls(d.typ, hi-lo), nil
 	}
 	value := d.value
 	if d.scalar >= 0 {

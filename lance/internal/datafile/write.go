@@ -12,9 +12,9 @@ import (
 	"github.com/foldlog/foldlog/lance/internal/wire"
 )
 
-// DefaultPageSize is when a page is closed, in bytes. A longer value has a page of
+// pageSize is when a page is closed, in bytes. A longer value has a page of
 // its own.
-const DefaultPageSize = 1 << 20
+const pageSize = 1 << 20
 
 // Writer writes a file of format 2.0. Memory is at most one page per column, and
 // one value more.
@@ -207,7 +207,7 @@ func (c *columnWriter) appendVariable(a arrow.Array) error {
 		if valid {
 			v = src.At(i)
 		}
-		if c.rows > 0 && len(c.ends)+len(c.values)+len(v) > DefaultPageSize {
+		if c.rows > 0 && len(c.ends)+len(c.values)+len(v) > pageSize {
 			if err := c.flush(); err != nil {
 				return err
 			}
@@ -228,7 +228,7 @@ func (c *columnWriter) appendFixed(a arrow.Array) error {
 	}
 	width := c.bits / 8
 	data := a.Data().Buffers()[1].Bytes()[a.Data().Offset()*width:]
-	perPage := DefaultPageSize / width
+	perPage := pageSize / width
 	for i := 0; i < a.Len(); {
 		n := min(a.Len()-i, perPage-int(c.rows))
 		c.values = append(c.values, data[i*width:(i+n)*width]...)
@@ -254,7 +254,7 @@ func (c *columnWriter) appendBool(a *array.Boolean) error {
 			c.values[c.rows/8] |= 1 << (c.rows % 8)
 		}
 		c.setValid(valid)
-		if len(c.values) == DefaultPageSize && c.rows%8 == 0 {
+		if len(c.values) == pageSize && c.rows%8 == 0 {
 			if err := c.flush(); err != nil {
 				return err
 			}
@@ -282,7 +282,7 @@ func (c *columnWriter) flush() error {
 	}
 	c.rows, c.nulls = 0, 0
 	c.valid, c.ends = c.valid[:0], c.ends[:0]
-	if c.values = c.values[:0]; cap(c.values) > 4*DefaultPageSize {
+	if c.values = c.values[:0]; cap(c.values) > 4*pageSize {
 		c.values = nil
 	}
 	return err

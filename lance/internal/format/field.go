@@ -13,8 +13,8 @@ import (
 	"github.com/foldlog/foldlog/lance/internal/wire"
 )
 
-// PrimaryKeyMetadata marks a column as the unenforced primary key.
-const PrimaryKeyMetadata = "lance-schema:unenforced-primary-key"
+// primaryKeyMetadata marks a column as the unenforced primary key.
+const primaryKeyMetadata = "lance-schema:unenforced-primary-key"
 
 // Field is a top-level column of a schema.
 type Field struct {
@@ -57,7 +57,7 @@ func ParseField(b []byte) (Field, error) {
 			k, _ := wire.Get(kv, 1)
 			v, _ := wire.Get(kv, 2)
 			f.Metadata = append(f.Metadata, [2]string{string(k.B), string(v.B)})
-			f.PrimaryKey = f.PrimaryKey || string(k.B) == PrimaryKeyMetadata && string(v.B) == "true"
+			f.PrimaryKey = f.PrimaryKey || string(k.B) == primaryKeyMetadata && string(v.B) == "true"
 		case 12:
 			f.PrimaryKey = f.PrimaryKey || x.V == 1
 		}
@@ -167,7 +167,7 @@ func FieldsOf(schema *arrow.Schema) ([]Field, error) {
 		field := Field{ID: int32(i), Name: f.Name, Logical: logical, Nullable: f.Nullable}
 		for j, key := range f.Metadata.Keys() {
 			field.Metadata = append(field.Metadata, [2]string{key, f.Metadata.Values()[j]})
-			field.PrimaryKey = field.PrimaryKey || key == PrimaryKeyMetadata && f.Metadata.Values()[j] == "true"
+			field.PrimaryKey = field.PrimaryKey || key == primaryKeyMetadata && f.Metadata.Values()[j] == "true"
 		}
 		if field.PrimaryKey && field.Nullable {
 			return nil, fmt.Errorf("column %s: a primary key cannot be nullable", f.Name)

@@ -24,7 +24,7 @@ func ok(t testing.TB, err error) {
 func sample(t testing.TB) *Manifest {
 	t.Helper()
 	fields, err := FieldsOf(arrow.NewSchema([]arrow.Field{
-		{Name: "k", Type: arrow.BinaryTypes.String, Metadata: arrow.NewMetadata([]string{PrimaryKeyMetadata, "note"}, []string{"true", "x"})},
+		{Name: "k", Type: arrow.BinaryTypes.String, Metadata: arrow.NewMetadata([]string{primaryKeyMetadata, "note"}, []string{"true", "x"})},
 		{Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 	}, nil))
 	ok(t, err)
@@ -57,7 +57,7 @@ func TestWhatIsNotKnownSurvives(t *testing.T) {
 	if again.Version != 8 || !again.Time.Equal(m.Time) || again.NextFragment() != 4 || again.TransactionFile != "6-x.txn" {
 		t.Errorf("read %+v", again)
 	}
-	if again.ReaderFlags != FlagDeletionFiles || again.WriterFlags != FlagDeletionFiles {
+	if again.ReaderFlags != flagDeletionFiles || again.WriterFlags != flagDeletionFiles {
 		t.Errorf("flags %d and %d for a manifest with deletions", again.ReaderFlags, again.WriterFlags)
 	}
 	if len(again.Index(MemWALName)) != 1 || !again.Index("k_idx")[0].Fragments.Contains(3) {
@@ -72,7 +72,7 @@ func TestMergeProgressIsKeptPerShard(t *testing.T) {
 		var err error
 		x, err = x.WithProgress(c)
 		ok(t, err)
-		x, err = ParseIndex(x.Message())
+		x, err = parseIndex(x.Message())
 		ok(t, err)
 	}
 	got, err := x.MergeProgress()

@@ -138,8 +138,8 @@ func (d DeletionFile) message() []byte {
 	return wire.Builder(nil).Uint(1, d.Kind).Uint(2, d.ReadVersion).Uint(3, d.ID).Uint(4, d.Rows)
 }
 
-// ParseFragment reads a DataFragment message.
-func ParseFragment(b []byte) (Fragment, error) {
+// parseFragment reads a DataFragment message.
+func parseFragment(b []byte) (Fragment, error) {
 	fields, err := wire.Parse(b)
 	if err != nil {
 		return Fragment{}, fmt.Errorf("fragment: %w", err)
@@ -192,7 +192,7 @@ func parseFragments(fields []wire.Field, num int) ([]Fragment, error) {
 	var out []Fragment
 	for _, x := range fields {
 		if x.Num == num {
-			f, err := ParseFragment(x.B)
+			f, err := parseFragment(x.B)
 			if err != nil {
 				return nil, err
 			}

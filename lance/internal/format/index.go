@@ -12,7 +12,7 @@ import (
 // Type URLs of index details.
 const (
 	BTreeDetails  = "/lance.table.BTreeIndexDetails"
-	MemWALDetails = "/lance.table.MemWalIndexDetails"
+	memWALDetails = "/lance.table.MemWalIndexDetails"
 )
 
 // MemWALName is the name of the system index that carries the state of the shards.
@@ -44,8 +44,8 @@ type Index struct {
 
 const maxIndexBitmap = 64 << 20
 
-// ParseIndex reads an IndexMetadata message.
-func ParseIndex(b []byte) (Index, error) {
+// parseIndex reads an IndexMetadata message.
+func parseIndex(b []byte) (Index, error) {
 	fields, err := wire.Parse(b)
 	if err != nil {
 		return Index{}, fmt.Errorf("index: %w", err)

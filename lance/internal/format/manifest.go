@@ -13,11 +13,10 @@ import (
 
 // Feature flags of a manifest.
 const (
-	FlagDeletionFiles = 1
-	FlagStableRowIDs  = 2
+	flagDeletionFiles = 1
 	flagV2Deprecated  = 4
 	flagTableConfig   = 8
-	knownFlags        = FlagDeletionFiles | flagV2Deprecated | flagTableConfig
+	knownFlags        = flagDeletionFiles | flagV2Deprecated | flagTableConfig
 )
 
 // Manifest is one version of a dataset.
@@ -126,7 +125,7 @@ func (m *Manifest) set(x wire.Field, file []byte) (err error) {
 		}
 	case 2:
 		var f Fragment
-		if f, err = ParseFragment(x.B); err == nil {
+		if f, err = parseFragment(x.B); err == nil {
 			m.Fragments = append(m.Fragments, f)
 		}
 	case 3:
@@ -193,7 +192,7 @@ func (m *Manifest) setIndexes(file []byte, off uint64) error {
 			m.indexExtra = append(m.indexExtra, f.Raw...)
 			continue
 		}
-		x, err := ParseIndex(f.B)
+		x, err := parseIndex(f.B)
 		if err != nil {
 			return err
 		}
@@ -265,7 +264,7 @@ func (m *Manifest) File() []byte {
 	for _, f := range m.Fragments {
 		p = p.Bytes(2, f.Message())
 		if f.Deletion != nil {
-			deletions = FlagDeletionFiles
+			deletions = flagDeletionFiles
 		}
 	}
 	p = p.Uint(3, m.Version)
@@ -278,7 +277,7 @@ func (m *Manifest) File() []byte {
 		out = appendSection(out, s.Raw(m.indexExtra))
 	}
 	p = p.Bytes(7, wire.Builder(nil).Uint(1, uint64(m.Time.Unix())).Uint(2, uint64(m.Time.Nanosecond())))
-	p = p.Uint(9, m.ReaderFlags&^FlagDeletionFiles|deletions).Uint(10, m.WriterFlags&^FlagDeletionFiles|deletions)
+	p = p.Uint(9, m.ReaderFlags&^flagDeletionFiles|deletions).Uint(10, m.WriterFlags&^flagDeletionFiles|deletions)
 	if m.MaxFragment != nil {
 		p = p.UintAlways(11, uint64(*m.MaxFragment))
 	}

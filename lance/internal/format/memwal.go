@@ -14,7 +14,7 @@ func NewMemWALIndex(datasetVersion uint64) Index {
 	spec := wire.Builder(nil).Uint(1, 1).Bytes(2, field)
 	return Index{
 		UUID: NewUUID(), Name: MemWALName, DatasetVersion: datasetVersion,
-		DetailsURL: MemWALDetails, Details: wire.Builder(nil).Uint(2, 1).Bytes(7, spec),
+		DetailsURL: memWALDetails, Details: wire.Builder(nil).Uint(2, 1).Bytes(7, spec),
 		CreatedMS: uint64(time.Now().UnixMilli()),
 	}
 }

@@ -173,7 +173,7 @@ func (t *Transaction) parseRewrite(op []wire.Field) error {
 func parseIndexes(op []wire.Field, num int) (out []Index, err error) {
 	for _, f := range op {
 		if f.Num == num {
-			x, err := ParseIndex(f.B)
+			x, err := parseIndex(f.B)
 			if err != nil {
 				return nil, err
 			}

@@ -95,9 +95,9 @@ func Has(fields []Field, num int) bool {
 	return ok
 }
 
-// Uints appends the values of one occurrence of a repeated varint field, packed or
+// uints appends the values of one occurrence of a repeated varint field, packed or
 // not.
-func Uints(dst []uint64, f Field) ([]uint64, error) {
+func uints(dst []uint64, f Field) ([]uint64, error) {
 	if f.B == nil {
 		return append(dst, f.V), nil
 	}
@@ -116,7 +116,7 @@ func Uints(dst []uint64, f Field) ([]uint64, error) {
 func AllUints(fields []Field, num int) (vs []uint64, err error) {
 	for _, f := range fields {
 		if f.Num == num {
-			if vs, err = Uints(vs, f); err != nil {
+			if vs, err = uints(vs, f); err != nil {
 				return nil, err
 			}
 		}
