@@ -12,6 +12,12 @@ LDFLAGS     = -s -w -X github.com/foldlog/foldlog/internal/version.number=$(VERS
 PLATFORMS   = linux/arm64 darwin/arm64 windows/amd64
 RELEASES    = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
+# Container settings: the processor, where certificates of public authorities may lie, and
+# what else the building program is told (such as --isolation=chroot).
+ARCH           ?= $(shell go env GOARCH)
+CERTS          ?= /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem
+CONTAINERFLAGS ?=
+
 # Test settings.
 PKG        ?= ./...
 TIMEOUT    ?= 15m
@@ -120,9 +126,9 @@ bench: ## Run the benchmarks: BENCH=regexp, BENCHCOUNT=n, PKG=./journal
 benchstat: ## Compare two saved outputs of make bench: OLD=file NEW=file
 	go run $(BENCHSTAT) $(OLD) $(NEW)
 
-bench-server: ## Load a server on loopback: SCALE=part of 30,000 runs, 11 million points, 50,000 trials
+bench-server: ## Load a server on loopback: SCALE=part of 30,000 runs, 11 million points, 50,000 trials, a million items; ROOT=dir keeps them
 	@rm -rf $${TMPDIR:-/tmp}/foldlog-bench-*
-	FOLDLOG_BENCH_SCALE=$(SCALE) go test -run '^$$' -bench 'Calls|Restart|Ingest' -benchtime 2s -timeout 30m ./server; \
+	FOLDLOG_BENCH_SCALE=$(SCALE) FOLDLOG_BENCH_ROOT='$(ROOT)' go test -run '^$$' -bench 'Calls|Restart|Ingest' -benchtime 2s -timeout 30m ./server; \
 		status=$$?; rm -rf $${TMPDIR:-/tmp}/foldlog-bench-*; exit $$status
 
 bench-search: ## Compare the samplers with Optuna's: PYTHON=interpreter, SEEDS=n
@@ -158,6 +164,12 @@ release: ui ## Archives for every platform and their checksums, in dist
 	done; \
 	cd dist && sha256sum foldlog-* > SHA256SUMS && cat SHA256SUMS
 
-container: ## Build the container image, with podman or docker
-	@tool=$$(command -v podman || command -v docker) || { echo "container: there is neither podman nor docker" >&2; exit 1; }; \
-	$$tool build -f Containerfile --build-arg VERSION='$(or $(VERSION),dev)' -t foldlog .
+container: ui ## Build the container image, with podman, buildah or docker: ARCH=arm64 for another processor
+	@set -e; tool=$$(command -v podman || command -v buildah || command -v docker) || { echo "container: there is no podman, buildah or docker" >&2; exit 1; }; \
+	certs=$$(ls $(CERTS) 2>/dev/null | head -n 1); test -n "$$certs" || { echo "container: there are no certificates of authorities, install ca-certificates" >&2; exit 1; }; \
+	in=dist/container; rm -rf $$in; mkdir -p $$in/root/usr/local/bin $$in/root/etc/ssl/certs $$in/root/tmp $$in/data $$in/config; \
+	chmod 1777 $$in/root/tmp; cp "$$certs" $$in/root/etc/ssl/certs/ca-certificates.crt; \
+	echo 'foldlog:x:65532:65532::/tmp:/sbin/nologin' > $$in/root/etc/passwd; echo 'foldlog:x:65532:' > $$in/root/etc/group; \
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -o $$in/root/usr/local/bin/foldlog ./cmd/foldlog; \
+	case $$tool in *docker) format=;; *) format='--format docker';; esac; \
+	$$tool build $$format --platform linux/$(ARCH) $(CONTAINERFLAGS) -f Containerfile -t foldlog $$in

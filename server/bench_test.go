@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,12 +19,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/study"
 )
 
 // The load tests run on loopback, end by themselves, and report percentiles.
 // FOLDLOG_BENCH_SCALE makes the root smaller: 0.1 is a tenth of everything.
+// FOLDLOG_BENCH_ROOT is a directory that the root is kept in from one time to the next.
 
 func scaled(n int) int {
 	if f, err := strconv.ParseFloat(os.Getenv("FOLDLOG_BENCH_SCALE"), 64); err == nil && f > 0 {
@@ -33,25 +40,95 @@ func scaled(n int) int {
 
 // bigRoot is a root as large as the goals name, made once.
 var bigRoot = sync.OnceValues(func() (string, error) {
-	root, err := os.MkdirTemp("", "foldlog-bench-")
-	if err != nil {
-		return "", err
+	root := os.Getenv("FOLDLOG_BENCH_ROOT")
+	if root == "" {
+		made, err := os.MkdirTemp("", "foldlog-bench-")
+		if err != nil {
+			return "", err
+		}
+		return made, fillRoot(made)
 	}
+	if _, err := os.Stat(filepath.Join(root, "big.atj")); err == nil {
+		return root, nil
+	}
+	return root, errors.Join(os.MkdirAll(root, 0o755), fillRoot(root))
+})
+
+// fillRoot makes the study last, so that one that is there tells of a whole root.
+func fillRoot(root string) error {
 	for i := range scaled(30_000) {
 		if err := benchRun(root, fmt.Sprintf("small-%05d", i), 20, 5); err != nil {
-			return root, err
+			return err
 		}
 	}
 	for i := range scaled(100) {
 		if err := benchRun(root, fmt.Sprintf("mid-%03d", i), scaled(100_000), 1); err != nil {
-			return root, err
+			return err
 		}
 	}
 	if err := benchRun(root, "large", scaled(1_000_000), 1); err != nil {
-		return root, err
+		return err
 	}
-	return root, benchStudy(filepath.Join(root, "big.atj"), scaled(50_000))
-})
+	if err := benchItems(root, scaled(1_000_000)); err != nil {
+		return err
+	}
+	return benchStudy(filepath.Join(root, "big.atj"), scaled(50_000))
+}
+
+// benchItems makes a datagen log of so many items, each with one step.
+func benchItems(root string, items int) error {
+	ctx := context.Background()
+	store, err := objstore.OpenLocal(root, objstore.LocalOptions{NoSync: true})
+	if err != nil {
+		return err
+	}
+	l, err := datagen.OpenOrCreate(ctx, store, "big", "e", datagen.Options{})
+	if err != nil {
+		return err
+	}
+	d, err := l.Table().Base(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := d.Append(ctx, benchRows(items)); err != nil {
+		return err
+	}
+	_, err = l.MaintainOnce(ctx, datagen.MaintainOptions{All: true, Rate: -1})
+	return err
+}
+
+func benchRows(items int) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		const each = 4096
+		for lo := 0; lo < items; lo += each {
+			var events []datagen.Event
+			for i := lo; i < min(lo+each, items); i++ {
+				events = append(events, benchItem(i)...)
+			}
+			rows, err := datagen.Record(events)
+			if !yield(rows, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// benchItem is the events of one item; every fiftieth has failed.
+func benchItem(i int) []datagen.Event {
+	id, checkpoint := fmt.Sprintf("source-%08d", i), fmt.Sprintf("checkpoint-%d", i)
+	step, x := stepOf("draw", 0), datagen.Set("x", datagen.IntValue(int64(i)))
+	events := []datagen.Event{{Kind: datagen.ItemCreated}, {Kind: datagen.FieldSet, Step: &step, Field: &x.Field}, {Kind: datagen.StepCompleted, Step: &step}}
+	if i%50 == 0 {
+		events = append(events[:1], datagen.Event{Kind: datagen.StepFailed, Step: &step, Failure: &datagen.Failure{Type: fmt.Sprint("Odd", i%7)}})
+	}
+	for k := range events {
+		e := &events[k]
+		e.ID, e.Item, e.Root, e.Checkpoint, e.Seq = datagen.EventID(id, checkpoint, k), id, id, checkpoint, int64(k)
+		e.Run, e.Epoch, e.Schema = "run", "0f0e0d0c-0b0a-4908-8706-050403020100.1.1", datagen.SchemaVersion
+		e.Time = time.UnixMicro(1_700_000_000_000_000 + int64(i)).UTC()
+	}
+	return events
+}
 
 // benchRun writes a run of so many points, spread over names.
 func benchRun(root, slug string, points, names int) error {
@@ -122,10 +199,16 @@ func benchSite(b *testing.B, root string) (*Server, string) {
 		h.Close()
 		s.Close()
 	})
-	for s.index.pending() > 0 {
+	for s.index.pending() > 0 || !slices.ContainsFunc(s.datagens.all(), (*datagenLog).isReady) && s.datagens.count() > 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return s, h.URL
+}
+
+func (l *datagenLog) isReady() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.item.Ready
 }
 
 // took reports how long calls take, in milliseconds.
@@ -148,6 +231,7 @@ func BenchmarkCalls(b *testing.B) {
 		slugs[i] = fmt.Sprintf("%q", fmt.Sprintf("mid-%03d", i))
 	}
 	study := "/api/v1/studies/" + studyID("big.atj", 0)
+	items := "/api/v1/datagen/" + datagenID(datagen.Path("big", "e"))
 	for _, c := range []struct{ name, path, body string }{
 		{"list", "/api/v1/runs", ""},
 		{"list-by-metric", "/api/v1/runs?sort=metric:metric/0&metric=metric/0&meta=knobs/lr", ""},
@@ -165,6 +249,13 @@ func BenchmarkCalls(b *testing.B) {
 		{"trials", study + "/trials?sort=value&where=param:p0%3C0.5", ""},
 		{"trial-columns", study + "/columns", ""},
 		{"importance", study + "/importance", ""},
+		{"experiment", items, ""},
+		{"items", items + "/items", ""},
+		{"items-failed", items + "/items?status=failed&limit=100", ""},
+		{"items-prefix", items + "/items?prefix=source-0009&limit=100", ""},
+		{"failures", items + "/failures", ""},
+		{"item", items + "/items/source-00000007", ""},
+		{"trajectory", items + "/items/source-00000007/trajectory", ""},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var times []time.Duration

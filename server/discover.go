@@ -126,7 +126,7 @@ func (d *discovery) changed(e fsnotify.Event) {
 		return
 	}
 	if info.IsDir() {
-		if d.server.datagens.look(name) == nil && e.Has(fsnotify.Create) {
+		if d.server.datagens.look(name) == nil && e.Has(fsnotify.Create) && enters(name) {
 			d.walk(name, nil)
 		}
 		return
@@ -221,7 +221,7 @@ func (d *discovery) walk(dir string, seen *sighting) bool {
 				seen.datagen[name] = true
 			}
 		case e.IsDir():
-			if !strings.HasSuffix(name, ".atj.d") && !d.walk(name, seen) {
+			if enters(name) && !d.walk(name, seen) {
 				whole = whole && d.goneDir(name)
 			}
 		case e.Type().IsRegular():
@@ -231,6 +231,17 @@ func (d *discovery) walk(dir string, seen *sighting) bool {
 		}
 	}
 	return whole
+}
+
+// enters tells which directories are looked into: not those of a journal, nor the one by
+// which the writers of a datagen log agree, where whoever may write to the log may put
+// anything.
+func enters(name string) bool {
+	if path.Base(name) == coordination {
+		_, _, _, ok := datagenPlace(path.Join(path.Dir(name), "log.lance"))
+		return !ok
+	}
+	return !strings.HasSuffix(name, ".atj.d")
 }
 
 // goneDir tells whether a directory that could not be read is simply gone.

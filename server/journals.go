@@ -271,7 +271,7 @@ type pacedWriter struct {
 
 // Write implements io.Writer.
 func (p *pacedWriter) Write(b []byte) (int, error) {
-	if p.since == 0 || p.since > 256<<10 {
+	if p.since == 0 || p.since > pacedBytes {
 		_ = p.control.SetWriteDeadline(time.Now().Add(p.within))
 		p.since = 0
 	}

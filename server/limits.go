@@ -1,8 +1,10 @@
 package server
 
 import (
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,6 +106,13 @@ func (s *Server) bounded(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		body := &timedBody{ReadCloser: r.Body, control: control, until: time.Now().Add(s.limits.Read)}
+		body.limit(body.until) // also of what no handler reads
+		r.Body = body
+		if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+			refuse(w, http.StatusUnsupportedMediaType, "bodies come as they are, without an encoding")
+			return
+		}
 		if r.Method == http.MethodPut && r.URL.Path == objectsPath {
 			next.ServeHTTP(w, r) // which see to it themselves
 			return
@@ -122,10 +131,44 @@ func (s *Server) bounded(next http.Handler) http.Handler {
 			return
 		}
 		defer s.bodies.give(size)
-		r.Body = http.MaxBytesReader(w, r.Body, s.limits.Body)
+		r.Body = http.MaxBytesReader(w, body, s.limits.Body)
 		next.ServeHTTP(w, r)
 	})
 }
+
+// timedBody is a body that has to come in time. Once it is there the time is over that
+// its reading may take: what is done with it may take longer.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	until   time.Time
+	begun   bool
+}
+
+func (b *timedBody) limit(t time.Time) { _ = b.control.SetReadDeadline(t) }
+
+// Read implements io.Reader.
+func (b *timedBody) Read(p []byte) (int, error) {
+	if !b.begun {
+		b.begun = true
+		b.limit(b.until) // whatever was set meanwhile
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.limit(time.Time{})
+	}
+	return n, err
+}
+
+// connections is how many there may be: what the limits say, or less where the system
+// gives the process few files, some of which it needs for logs.
+func (l *Limits) connections(files uint64) int {
+	most := max(files/2, files-min(files, filesForLogs))
+	return int(min(uint64(l.Connections), most))
+}
+
+// filesForLogs is how many files are left for logs, if there are many.
+const filesForLogs = 4096
 
 // limitListener accepts so many connections at once.
 type limitListener struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -25,6 +26,8 @@ const (
 	objectsPath = "/api/v1/objects"
 	// modifiedHeader is when an object was written, with all its digits.
 	modifiedHeader = "Foldlog-Modified"
+	// coordination is the directory beside a log by which its writers agree.
+	coordination = "coordination"
 	// mostObject is the largest object, in bytes.
 	mostObject = 8 << 30
 )
@@ -46,7 +49,8 @@ func objectScope(key string) string {
 	parts := strings.Split(key, "/")
 	for i, part := range parts {
 		if part == datagen.Directory {
-			if len(parts) < i+4 || datagen.CheckName(parts[i+1]) != nil || datagen.CheckName(parts[i+2]) != nil {
+			if len(parts) < i+5 || datagen.CheckName(parts[i+1]) != nil || datagen.CheckName(parts[i+2]) != nil ||
+				parts[i+3] != "log.lance" && parts[i+3] != coordination {
 				return ""
 			}
 			return "datagen/" + parts[i+1] + "/" + parts[i+2]
@@ -134,7 +138,7 @@ func (s *Server) changeObject(do func(w http.ResponseWriter, r *http.Request, ke
 // putObject writes an object, durably before the answer. With If-None-Match: * the key
 // must be free.
 func (s *Server) putObject(w http.ResponseWriter, r *http.Request, key string) error {
-	body := &pacedReader{http.MaxBytesReader(w, r.Body, mostObject), http.NewResponseController(w), s.limits.Read}
+	body := &pacedReader{r: http.MaxBytesReader(w, r.Body, mostObject), control: http.NewResponseController(w), within: s.limits.Read}
 	switch r.Header.Get("If-None-Match") {
 	case "*":
 		return s.putNew(r, key, body)
@@ -148,13 +152,13 @@ func (s *Server) putObject(w http.ResponseWriter, r *http.Request, key string) e
 	}
 	defer out.Abort()
 	if _, err := io.Copy(out, body); err != nil {
-		return bodyProblem(err)
+		return body.problem(err)
 	}
 	return out.Close()
 }
 
 // putNew holds the whole body, since the bytes decide who has won a key.
-func (s *Server) putNew(r *http.Request, key string, body io.Reader) error {
+func (s *Server) putNew(r *http.Request, key string, body *pacedReader) error {
 	size := r.ContentLength
 	if size < 0 {
 		return problem(http.StatusLengthRequired, "say how long the object is")
@@ -168,7 +172,7 @@ func (s *Server) putNew(r *http.Request, key string, body io.Reader) error {
 	defer s.bodies.give(size)
 	b := make([]byte, size)
 	if _, err := io.ReadFull(body, b); err != nil {
-		return bodyProblem(err)
+		return body.problem(err)
 	}
 	err := s.files.PutIfAbsent(r.Context(), key, b)
 	if errors.Is(err, objstore.ErrExists) {
@@ -177,29 +181,45 @@ func (s *Server) putNew(r *http.Request, key string, body io.Reader) error {
 	return err
 }
 
-func bodyProblem(err error) error {
+// problem tells what went wrong where a body was stored: it, or the disk.
+func (p *pacedReader) problem(err error) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return problem(http.StatusRequestEntityTooLarge, "the object is larger than the server takes")
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	case errors.Is(p.err, os.ErrDeadlineExceeded):
+		return problem(http.StatusRequestTimeout, "the object does not come in time")
+	case p.err != nil, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return problem(http.StatusBadRequest, "the object is cut")
 	}
 	return err
 }
 
-// pacedReader lets a long body go on as long as it comes.
+// pacedReader lets a long body go on as long as it comes, pacedBytes within the time
+// for one request.
 type pacedReader struct {
 	r       io.Reader
 	control *http.ResponseController
 	within  time.Duration
+	since   int
+	err     error // of the body
 }
+
+// pacedBytes is how much of a long body or answer has to pass within the time there is.
+const pacedBytes = 256 << 10
 
 // Read implements io.Reader.
 func (p *pacedReader) Read(b []byte) (int, error) {
-	_ = p.control.SetReadDeadline(time.Now().Add(p.within))
-	_ = p.control.SetWriteDeadline(time.Now().Add(2 * p.within))
-	return p.r.Read(b)
+	n, err := p.r.Read(b)
+	if err != io.EOF {
+		p.err = err
+	}
+	if p.since += n; p.since > pacedBytes && err == nil {
+		p.since = 0
+		_ = p.control.SetReadDeadline(time.Now().Add(p.within))
+		_ = p.control.SetWriteDeadline(time.Now().Add(2 * p.within))
+	}
+	return n, err
 }
 
 func (s *Server) deleteObject(_ http.ResponseWriter, r *http.Request, key string) error {

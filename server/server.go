@@ -251,7 +251,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	limited := newLimitListener(l, s.limits.Connections, func(d int64) { s.stats.connections.Add(d) })
+	most := s.limits.connections(openFiles())
+	if most < s.limits.Connections {
+		s.log.Warn("the system gives the process few files, and so it takes fewer connections", "connections", most)
+	}
+	limited := newLimitListener(l, most, func(d int64) { s.stats.connections.Add(d) })
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(limited) }()
 	select {
@@ -346,5 +350,5 @@ func (s *Server) page(ctx context.Context, at, name string) string {
 
 func operation(method, path, id, summary, tag string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{tag},
-		MaxBodyBytes: maxJSON, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}}
+		MaxBodyBytes: maxJSON, BodyReadTimeout: DefaultReadTime, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}}
 }

@@ -72,7 +72,7 @@ What it keeps for speed is in ROOT/.foldlog and can be deleted at any time.`,
 		root := a.root(args)
 		return failed("serve", root, a.serve(c.Context(), root, &o))
 	}
-	c.AddCommand(a.tokenCmd(&o))
+	c.AddCommand(a.tokenCmd(&o), a.healthCmd())
 	return c
 }
 
