@@ -14,6 +14,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/foldlog/foldlog/datagen"
@@ -30,6 +31,7 @@ type datagens struct {
 	byID map[string]*datagenLog
 
 	work sync.WaitGroup // what goes on beside requests
+	made atomic.Int64   // how often an index was brought up to date
 }
 
 // datagenLog is one experiment. Lists are answered from an index in memory, which is
@@ -281,6 +283,7 @@ func (l *datagenLog) refresh(ctx context.Context) error {
 	if _, err := x.Update(ctx); err != nil {
 		return err
 	}
+	l.owner.made.Add(1)
 	item := l.itemOf(x)
 	l.mu.Lock()
 	news := item.Seq != l.item.Seq || !l.item.Ready

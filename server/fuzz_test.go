@@ -188,7 +188,7 @@ func FuzzRequest(f *testing.F) {
 	} {
 		for _, line := range []string{
 			"GET /api/v1/runs HTTP/1.1", "GET /api/v1/objects?key=datagen_checkpoints/p/e/log.lance/_versions/1.manifest HTTP/1.1",
-			"PUT /api/v1/objects?key=datagen_checkpoints/p/e/log.lance/x HTTP/1.1", "POST /api/v1/datagen/" + z.experiment + "/claims/" + z.claim + "/release HTTP/1.0",
+			"PUT /api/v1/objects?key=datagen_checkpoints/p/e/log.lance/x HTTP/1.1", "GET /api/v1/objects?key=datagen_checkpoints/p/e/log.lance/" + strings.Repeat("x", 300) + " HTTP/1.1", "POST /api/v1/datagen/" + z.experiment + "/claims/" + z.claim + "/release HTTP/1.0",
 			"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1", "OPTIONS * HTTP/1.1", "GET http://localhost/api/v1/datagen/" + z.experiment + "/items/a%2Fb HTTP/1.1",
 		} {
 			f.Add(line + "\r\n" + head + "\r\n{}\n")

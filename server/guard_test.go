@@ -198,8 +198,19 @@ func TestNothingLeadsOutOfTheRoot(t *testing.T) {
 	}
 	for _, slug := range []string{"linked", "inside"} {
 		text := stream(slug, 2)
-		if a := s.do("POST", streamAt(slug, firstLine(text), 0), []byte(text)); a.status/100 == 2 {
+		if a := s.do("POST", streamAt(slug, firstLine(text), 0), []byte(text)); a.status != 403 {
 			t.Errorf("%s: %d %s", slug, a.status, a.body)
+		}
+	}
+	var made CreatedExperiment
+	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
+	const log = "datagen_checkpoints/p/e/log.lance"
+	if err := os.Symlink(outside, filepath.Join(root, filepath.FromSlash(log), "out")); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		if a := s.do(method, "/api/v1/objects?key="+log+"/out/secret.jsonl", []byte("x")); a.status/100 != 4 {
+			t.Errorf("%s through a link: %d %s", method, a.status, a.body)
 		}
 	}
 	for _, slug := range []string{"..", ".", "%2e%2e", "..%5C..", "~", "C:", "CON", ".hidden"} {
@@ -216,6 +227,39 @@ func TestNothingLeadsOutOfTheRoot(t *testing.T) {
 		if a := s.do("GET", path, nil); strings.Contains(string(a.body), "root:") {
 			t.Errorf("%s: %s", path, a.body)
 		}
+	}
+}
+
+// TestATokenForOneExperimentWritesNothingElse tries keys that would be another
+// experiment's, or other logs, and what only looks like its own.
+func TestATokenForOneExperimentWritesNothingElse(t *testing.T) {
+	tokens := newTokens(t)
+	_, mine := add(t, tokens, ScopeRead, "write:datagen/p/mine")
+	_, all := add(t, tokens, ScopeRead, ScopeWrite)
+	s := newSite(t, Options{Tokens: tokens})
+	s.token = all
+	for _, name := range []string{"mine", "other"} {
+		s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": name}, nil)
+	}
+	s.token = mine
+	const at = "/api/v1/objects?key=datagen_checkpoints/p/"
+	for key, status := range map[string]int{
+		"mine/log.lance/data/x": 204, "mine/coordination/writers/x": 204,
+		"other/log.lance/data/x": 403, "other/coordination/x": 403,
+		"mine/run.jsonl": 404, "mine/search.atj": 404, "mine/deep/run.jsonl": 404, "mine/log.lance": 404,
+		"mine/deep/datagen_checkpoints/q/e/log.lance/x": 404, "mine/log.lance/../../other/log.lance/x": 404,
+		"mine/log.lance%2f..%2f..%2fother%2flog.lance%2fx": 404, "mine%5clog.lance%5cx": 404,
+	} {
+		for _, method := range []string{"PUT", "DELETE"} {
+			if a := s.do(method, at+key, []byte("x")); a.status != status {
+				t.Errorf("%s %s: %d %s", method, key, a.status, a.body)
+			}
+		}
+	}
+	s.do("PUT", at+"mine/coordination/run.jsonl", []byte(stream("victim", 2)))
+	s.find.scan()
+	if runs := s.store.Runs(); len(runs) != 0 || s.index.pending() > 0 {
+		t.Errorf("%d runs are among the files of an experiment", len(runs))
 	}
 }
 

@@ -165,6 +165,7 @@ type eventStream struct {
 	control *http.ResponseController
 	ctx     context.Context
 	ended   <-chan struct{}
+	within  time.Duration // that the client may take for one message
 }
 
 // stream answers with an event stream that run writes. It ends when the client
@@ -182,7 +183,8 @@ func (s *Server) stream(run func(*eventStream)) *huma.StreamResponse {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Accel-Buffering", "no")
 		w.WriteHeader(http.StatusOK)
-		e := &eventStream{w: w, control: http.NewResponseController(w), ctx: r.Context(), ended: s.live.ended}
+		e := &eventStream{w: w, control: http.NewResponseController(w), ctx: r.Context(), ended: s.live.ended,
+			within: min(slowest, s.limits.Write)}
 		if e.comment("hello") {
 			run(e)
 		}
@@ -196,7 +198,7 @@ func (e *eventStream) send(id, kind string, data []byte) bool {
 }
 
 func (e *eventStream) write(text string) bool {
-	_ = e.control.SetWriteDeadline(time.Now().Add(slowest))
+	_ = e.control.SetWriteDeadline(time.Now().Add(e.within))
 	if _, err := e.w.Write([]byte(text)); err != nil {
 		return false
 	}

@@ -122,9 +122,19 @@ var statuses = []struct {
 	{study.ErrReserved, http.StatusUnprocessableEntity},
 	{study.ErrInvalid, http.StatusUnprocessableEntity},
 	{study.ErrClosed, http.StatusServiceUnavailable},
+	{syscall.ENAMETOOLONG, http.StatusUnprocessableEntity},
+	{syscall.ENOTDIR, http.StatusConflict},
+	{syscall.EISDIR, http.StatusConflict},
 	{syscall.EROFS, http.StatusForbidden},
 	{fs.ErrPermission, http.StatusForbidden},
 	{fs.ErrNotExist, http.StatusNotFound},
+}
+
+// leadsOut tells whether a path would have left the root. Package os has no name for
+// that error.
+func leadsOut(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && path.Err != nil && path.Err.Error() == "path escapes from parent"
 }
 
 // answer makes a problem of an error. What is not expected is logged and told
@@ -138,6 +148,9 @@ func (s *Server) answer(err error) error {
 		if errors.Is(err, known.err) {
 			return problem(known.status, s.withoutRoot(err.Error()))
 		}
+	}
+	if leadsOut(err) {
+		return problem(http.StatusForbidden, "a link leads out of the root")
 	}
 	for _, full := range diskFull {
 		if errors.Is(err, full) {

@@ -22,7 +22,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -191,17 +190,11 @@ func (s *Server) task(run func(context.Context)) {
 	s.tasks.Go(func() { run(s.stopped) })
 }
 
-// mostRead is after how many readings of streams memory is given back.
-const mostRead = 1000
-
-// quietTicks is after how many rounds without anything to read that is.
-const quietTicks = 9
-
 // maintain keeps the projection in order.
 func (s *Server) maintain(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
-	freed, quiet := int64(0), 0
+	var mem memory
 	for {
 		select {
 		case <-ctx.Done():
@@ -211,15 +204,7 @@ func (s *Server) maintain(ctx context.Context) {
 		if err := s.store.Maintain(); err != nil {
 			s.log.Warn("projection not written", "err", err)
 		}
-		// Reading a large root takes memory that serving it does not, and that is
-		// free once the streams are at rest.
-		if quiet++; s.index.pending() > 0 {
-			quiet = 0
-		}
-		if read := s.stats.indexed.Load(); read > freed+mostRead && quiet == quietTicks {
-			freed = read
-			debug.FreeOSMemory()
-		}
+		mem.tick(s.stats.indexed.Load() + s.stats.answered.Load() + s.datagens.made.Load())
 	}
 }
 

@@ -18,6 +18,7 @@ type stats struct {
 	ingestBytes, ingestLines atomic.Int64
 	ingestSyncs              atomic.Int64
 	indexed, indexErrors     atomic.Int64
+	answered                 atomic.Int64
 
 	mu       sync.Mutex
 	requests map[requestKey]*histogram
@@ -48,6 +49,7 @@ func (h *histogram) add(v float64) {
 }
 
 func (s *stats) request(route string, code int, took time.Duration) {
+	s.answered.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.requests == nil {

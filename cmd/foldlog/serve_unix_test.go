@@ -50,6 +50,12 @@ func serving(t *testing.T, root, address string, flags ...string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil { // the test has failed
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || strings.TrimSpace(line) != "http://"+address {
 		t.Fatalf("the server says %q: %v", line, err)

@@ -1,0 +1,31 @@
+package server
+
+import (
+	"runtime"
+	"testing"
+)
+
+func TestAnIdleServerGivesMemoryBack(t *testing.T) {
+	var m memory
+	m.tick(1)
+	big := make([]byte, 4*idleSlack)
+	for i := 0; i < len(big); i += 4096 {
+		big[i] = 1
+	}
+	runtime.KeepAlive(big)
+	big = nil
+	runtime.GC()
+	before := slack()
+	if before < idleSlack {
+		t.Fatalf("%d bytes are of no use", before)
+	}
+	m.tick(2)
+	m.tick(2)
+	if now := slack(); now < idleSlack {
+		t.Errorf("given back before the server was idle: %d", now)
+	}
+	m.tick(2)
+	if now := slack(); now >= idleSlack {
+		t.Errorf("of %d bytes that are of no use %d are kept", before, now)
+	}
+}
