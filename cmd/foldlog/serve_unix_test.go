@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -214,22 +215,75 @@ func TestAServerAnswersWhatItHasBeforeItEnds(t *testing.T) {
 	}
 }
 
-// TestManyIdleConnectionsLeaveRoom holds a thousand connections that say nothing.
+// TestManyIdleConnectionsLeaveRoom holds ten thousand connections, fewer where the
+// system allows no more, each of which has asked something and then says nothing.
 func TestManyIdleConnectionsLeaveRoom(t *testing.T) {
 	address := servedAt(t)
 	cmd := serving(t, t.TempDir(), address)
 	defer stop(t, cmd)
-	for range 1000 {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	const some = 500
+	hold(t, address, some)
+	before := residentOf(t, cmd.Process.Pid)
+	most := idleConnections()
+	hold(t, address, most)
+	each := (residentOf(t, cmd.Process.Pid) - before) / int64(most)
+	t.Logf("%d connections more take %d bytes each", most, each)
+	if each > 64<<10 {
+		t.Errorf("an idle connection takes %d bytes", each)
 	}
 	resp, err := http.Get("http://" + address + "/healthz")
 	if err != nil || resp.StatusCode != 200 {
 		t.Fatalf("%v", err)
 	}
 	resp.Body.Close()
-	http.DefaultClient.CloseIdleConnections()
+}
+
+// idleConnections is how many connections this process may have, up to 10,000.
+func idleConnections() int {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || testing.Short() {
+		return 1000
+	}
+	// The server, a child, has as many, half of which it may use.
+	return int(min(10_000, files.Cur/2-min(files.Cur/2, 700)))
+}
+
+// hold opens connections, asks something by each, and keeps them until the test ends.
+func hold(t *testing.T, address string, n int) {
+	t.Helper()
+	for range n {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Fatalf("%q %v", line, err)
+		}
+	}
+}
+
+// residentOf is how many bytes of memory a process has, 0 where the system does not tell
+// by files.
+func residentOf(t *testing.T, pid int) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n << 10
+		}
+	}
+	return 0
 }
