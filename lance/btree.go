@@ -62,7 +62,7 @@ func (d *Dataset) openBTree(ctx context.Context, x format.Index) (*btree, error)
 		if err != nil {
 			return nil, 0, err
 		}
-		return t, int64(64 * len(t.page)), nil
+		return t, int64(64*len(t.page)) + indexFileSize(x, btreePageLookup), nil
 	})
 }
 

@@ -196,3 +196,15 @@ func TestFragmentsAreNumberedAfterThoseThatAre(t *testing.T) {
 		t.Errorf("fragment %d was reserved", first)
 	}
 }
+
+// TestTheLastIndexSectionCounts, as protobuf wants it; reading each of many would take
+// memory that the file has not.
+func TestTheLastIndexSectionCounts(t *testing.T) {
+	m := sample(t)
+	m.extra = wire.Builder(nil).UintAlways(6, 0).UintAlways(6, 0)
+	got, err := ParseManifest(m.File())
+	ok(t, err)
+	if len(got.Indexes) != len(m.Indexes) {
+		t.Errorf("%d indexes, want %d", len(got.Indexes), len(m.Indexes))
+	}
+}
