@@ -186,11 +186,11 @@ func (st *studies) find(id string) (studyRef, bool) {
 }
 
 // readRest reads the journals that have been found and not been read yet, as after a
-// start.
+// start, and those that have changed since.
 func (st *studies) readRest(ctx context.Context) {
 	for _, log := range st.all() {
 		log.mu.Lock()
-		if log.readAt.IsZero() && log.err == nil && !log.gone && ctx.Err() == nil {
+		if log.err == nil && !log.gone && ctx.Err() == nil && (log.readAt.IsZero() || log.stale()) {
 			if err := log.load(ctx); err != nil {
 				st.server.log.Warn("journal not read", "journal", log.path, "err", err)
 			}

@@ -107,7 +107,7 @@ func metricNames(st *study.Study) []string {
 func (s *Server) study(ctx context.Context, id string) (*journalLog, *study.Snapshot, *study.Study, error) {
 	ref, ok := s.studies.find(id)
 	if !ok {
-		// It may be in a journal that this process has not read yet.
+		// It may be in a journal that has not been read yet, or since it was made.
 		s.studies.readRest(ctx)
 		ref, ok = s.studies.find(id)
 	}
