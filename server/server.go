@@ -177,7 +177,7 @@ func (s *Server) start() (err error) {
 	s.find.scan()
 	s.mux = http.NewServeMux()
 	s.routes()
-	s.handler = s.counted(s.recovered(s.guarded(s.identified(s.bounded(routed(s.mux))))))
+	s.handler = s.counted(s.recovered(s.guarded(s.identified(s.bounded(compressed(routed(s.mux)))))))
 	s.task(s.index.run)
 	s.task(s.find.run)
 	s.task(s.maintain)

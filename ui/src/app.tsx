@@ -39,6 +39,7 @@ export function App() {
       <main id="main" tabIndex={-1} ref={main}>
         {locked ? <Login done={() => setLocked(false)} /> : <Guard key={where}><View path={place.path} /></Guard>}
       </main>
+      {!locked && <Away />}
     </>
   )
 }
@@ -91,6 +92,12 @@ function Linked() {
   const link = useLink()
   const text = { live: 'Live', away: 'Reconnecting…', connecting: 'Connecting…' }[link]
   return <span class={'linked ' + link} role="status" title={link === 'away' ? 'The server does not answer. What is shown may be old.' : 'Changes appear as they are written'}><i aria-hidden="true" /><span>{text}</span></span>
+}
+
+/** Says what cannot be overlooked: that nothing new comes. */
+function Away() {
+  const away = useLink() === 'away'
+  return <div class={away ? 'gone on' : 'gone'} role="status">{away && <><strong>The server does not answer.</strong> What is shown may be old; it goes on by itself.</>}</div>
 }
 
 function ThemeSwitch() {

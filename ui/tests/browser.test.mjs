@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { all, datagenItem, hostile, liveStudy } from './fixtures.mjs'
-import { findChromium, launch, open, serve, sleep, tempRoot, until, writer } from './lib.mjs'
+import { endWriters, findChromium, launch, open, serve, sleep, tempRoot, until, writer } from './lib.mjs'
 
 let root, server, browser, study
 const skip = findChromium() ? false : 'there is no Chromium on this machine'
@@ -20,6 +20,7 @@ before(async () => {
 })
 after(async () => {
   await browser?.close()
+  endWriters()
   await server?.stop()
   root?.remove()
 })
@@ -261,6 +262,7 @@ test('a server that restarts is found again, and nothing is missed', { skip }, a
     await until('its first point', async () => /1 point\b/.test(await chart.innerText().catch(() => '')))
     await server.stop('SIGKILL')
     await until('that it is told', async () => /Reconnecting/.test(await page.locator('.linked').innerText()))
+    await until('what that means', async () => /does not answer/.test(await page.locator('.gone').innerText()))
     w.line('step=2 loss=2')
     w.line('step=3 loss=1')
     await sleep(300)
@@ -270,6 +272,7 @@ test('a server that restarts is found again, and nothing is missed', { skip }, a
     w.line('step=4 loss=0.5')
     await until('a fourth one', async () => /4 points/.test(await chart.innerText()))
     assert.match(await page.locator('.linked').innerText(), /Live/)
+    assert.equal(await page.locator('.gone').innerText(), '')
   })
   await w.end()
 })

@@ -21,10 +21,17 @@ export function foldlog(cwd, args, input) {
   return r.stdout
 }
 
+const writers = new Set()
+
+/** Ends writers that a test which failed has left behind. */
+export function endWriters() { for (const p of writers) p.kill('SIGKILL') }
+
 /** A writer: foldlog metrics record, fed line by line. */
 export function writer(cwd, slug, args = []) {
   const p = spawn(binary, ['metrics', 'record', '-q', '--slug', slug, '--to', `jsonl:${slug}.jsonl`, ...args], { cwd, stdio: ['pipe', 'ignore', 'inherit'] })
   const ended = new Promise(done => p.on('exit', done))
+  writers.add(p)
+  ended.then(() => writers.delete(p))
   return {
     line: text => p.stdin.write(text + '\n'),
     end: () => { p.stdin.end(); return ended },

@@ -53,7 +53,7 @@ export function Parallel(p: Props) {
     setWidth(el.clientWidth)
     return () => o.disconnect()
   }, [])
-  const least = Math.max(width, columns.length * 92)
+  const least = Math.max(width, columns.length * 80)
   const xAt = (a: number) => 56 + a * (least - 112) / Math.max(1, columns.length - 1)
   const yAt = (a: number, k: number) => bottom - places[a][k] * (bottom - top)
   const begin = (c: HTMLCanvasElement) => {

@@ -176,7 +176,7 @@ function paint(canvas: HTMLCanvasElement, box: Element, width: number, p: PlotPr
   ctx.font = font
   const colors = colorsOfPage(box)
   const top = 8, bottom = p.height - (p.x.label ? 36 : 22)
-  const yTicks = ticks(p.y, p.y.kind === 'category' ? 0 : Math.max(2, Math.floor((bottom - top) / 30)))
+  const yTicks = ticks(p.y, p.y.kind === 'category' ? 0 : Math.max(2, Math.min(8, Math.floor((bottom - top) / 30))))
   const widest = Math.max(0, ...yTicks.map(t => ctx.measureText(cut(t.text)).width))
   const left = Math.ceil(Math.max(28, Math.min(140, widest) + 10)) + (p.y.label ? 16 : 0)
   const right = width - 10

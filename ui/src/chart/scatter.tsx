@@ -147,17 +147,18 @@ function drawDots(g: Geom, p: ScatterProps): Grid {
   }
   cloud?.draw(ctx)
   ctx.globalAlpha = 1
-  if (p.line) drawPath(g, p.line)
-  for (const i of strong) { // with a rim, so that they stand out from a crowd
-    ctx.fillStyle = g.colors.panel
-    ctx.beginPath(); ctx.arc(px[i], py[i], r + 2.6, 0, 6.3); ctx.fill()
-    last = ''
+  if (p.line) drawPath(g, p.line, cloud !== null)
+  for (const i of strong) {
+    if (cloud) {
+      ctx.fillStyle = last = g.colors.panel
+      ctx.beginPath(); ctx.arc(px[i], py[i], r + 2.6, 0, 6.3); ctx.fill()
+    }
     put(i, r + 1.2)
   }
   return { px, py, across, head, before }
 }
 
-function drawPath(g: Geom, l: { xs: number[]; ys: number[]; steps?: boolean }) {
+function drawPath(g: Geom, l: { xs: number[]; ys: number[]; steps?: boolean }, crowd: boolean) {
   const { ctx } = g
   ctx.lineJoin = 'round'
   ctx.beginPath()
@@ -169,9 +170,11 @@ function drawPath(g: Geom, l: { xs: number[]; ys: number[]; steps?: boolean }) {
       ctx.lineTo(x, y)
     }
   })
-  ctx.strokeStyle = g.colors.panel
-  ctx.lineWidth = 4
-  ctx.stroke()
+  if (crowd) { // a rim, so that it stands out
+    ctx.strokeStyle = g.colors.panel
+    ctx.lineWidth = 4
+    ctx.stroke()
+  }
   ctx.strokeStyle = g.colors.accent
   ctx.lineWidth = 1.8
   ctx.stroke()

@@ -1,6 +1,6 @@
 // A run has its colour everywhere: it follows from its name and nothing else. Names
 // that count, as those of a sweep do, get colours that follow each other. Where two of a
-// group share a colour their lines are dashed differently.
+// group have the same colour, or nearly, their lines are dashed differently.
 
 const hues = [
   ['#3a5fd9', '#86a3ff'], ['#d4622a', '#ff9d66'], ['#12855a', '#4fd1a0'], ['#b23a9a', '#f08bdb'], ['#8a6d00', '#e2c14d'],
@@ -37,14 +37,23 @@ function placeOf(name: string): number {
 
 export const colorOf = (name: string) => shade(placeOf(name), isDark())
 
+const parts = (hex: string) => [1, 3, 5].map(k => parseInt(hex.slice(k, k + 2), 16))
+
+/** Whether two colours are hard to tell apart. */
+function alike(i: number, k: number): boolean {
+  const a = parts(hues[i][0]), b = parts(hues[k][0])
+  return Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) < 60
+}
+
 const dashes = [[], [7, 3], [2, 3], [10, 3, 2, 3]]
 
 /** Colours of a group of names, and the dashes of those whose colour another one has. */
 export function colorsOf(names: string[]): Map<string, Ink> {
-  const dark = isDark(), taken = new Map<number, number>(), out = new Map<string, Ink>()
+  const dark = isDark(), taken = new Uint32Array(hues.length), out = new Map<string, Ink>()
   for (const name of [...new Set(names)].sort()) {
-    const i = placeOf(name), before = taken.get(i) ?? 0
-    taken.set(i, before + 1)
+    const i = placeOf(name)
+    const before = taken.reduce((n, of, k) => n + (of && alike(i, k) ? of : 0), 0)
+    taken[i]++
     out.set(name, { color: shade(i, dark), dash: dashes[before % dashes.length] })
   }
   return out

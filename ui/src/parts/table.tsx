@@ -183,7 +183,7 @@ export function Table<T>(p: TableProps<T>) {
   return (
     <div class="table" role="grid" aria-label={p.label} aria-rowcount={rows + 1} tabIndex={0} ref={box} onKeyDown={key}
       aria-activedescendant={total ? `${p.label}-${active}` : undefined}
-      style={{ height: p.height ? Math.min(p.height, Math.max(2, rows + 1) * rowHeight + 14) : undefined }} onScroll={view.moved}>
+      style={p.height ? { height: Math.min(p.height, Math.max(2, rows + 1) * rowHeight + 14) } : total === null ? undefined : { maxHeight: Math.max(5, rows + 1) * rowHeight + 16 }} onScroll={view.moved}>
       <div style={{ minWidth: least }}>
         <div class="tr th" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
           {p.onSelect && <span role="columnheader"><span class="sr">chosen</span></span>}

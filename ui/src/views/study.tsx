@@ -105,7 +105,7 @@ function About({ s, c }: { s: StudyDetail; c: Columns }) {
   }, [c])
   const attrs = Object.entries(s.attrs)
   return (
-    <Panel title="About" note={plural(s.space.length, 'parameter')}>
+    <Panel title="About" note={plural(paramNames(s, c).length, 'parameter')}>
       <div class="body"><dl class="kv">
         <dt>Journal</dt><dd class="mono">{s.journal} <Copy text={s.journal} /></dd>
         <dt>A trial takes</dt><dd>{Number.isFinite(took) ? duration(took) : '–'} on average</dd>
