@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,6 +150,44 @@ func TestOneWorkerDrawsWhatTheSamplerSays(t *testing.T) {
 			}
 			if with == 0 || without == 0 {
 				t.Errorf("%d trials with m, %d without", with, without)
+			}
+		})
+	}
+}
+
+// counted is a storage that counts its transactions.
+type counted struct {
+	study.Storage
+	n atomic.Int64
+}
+
+func (c *counted) Update(ctx context.Context, fn func(*study.Tx) error) error {
+	c.n.Add(1)
+	return c.Storage.Update(ctx, fn)
+}
+
+// TestATrialCostsFourTransactions: the reservation, the claim, the reports, and
+// the end with what follows from it, be it another attempt.
+func TestATrialCostsFourTransactions(t *testing.T) {
+	for name, c := range map[string]struct {
+		command string
+		report  Report
+		trials  int64
+	}{
+		"complete": {`echo '{{"loss":1}'`, Report{Complete: 3}, 3},
+		"retried":  {`echo '{{"loss":1}'; exit 1`, Report{Failed: 6, Retried: 3}, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, config := newFlaky(t, func(*study.Snapshot) error { return nil })
+			config.Trials, config.Retries, config.Grace = 3, 1, time.Hour
+			config.Command = []string{"sh", "-c", c.command}
+			all := &counted{Storage: st}
+			report, err := Work(t.Context(), nil, all, config, nil)
+			if err != nil || report != c.report {
+				t.Errorf("report %+v, error %v; want %+v", report, err, c.report)
+			}
+			if n := all.n.Load(); n > 4*c.trials || st.Snapshot().NumPending() != 0 {
+				t.Errorf("%d transactions for %d trials, %d outbox entries left", n, c.trials, st.Snapshot().NumPending())
 			}
 		})
 	}

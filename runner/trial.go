@@ -180,7 +180,8 @@ func (a *attempt) publish(done <-chan struct{}) {
 	}
 }
 
-// write publishes reports, and the end if outcome is not nil, in one extent.
+// write publishes reports, and the end with what follows from it if outcome is not
+// nil, in one extent.
 func (a *attempt) write(ctx context.Context, reports []*study.MutateReport, outcome *study.Outcome) error {
 	return a.st.Update(ctx, func(tx *study.Tx) error {
 		for _, r := range reports {
@@ -191,7 +192,11 @@ func (a *attempt) write(ctx context.Context, reports []*study.MutateReport, outc
 		if outcome == nil {
 			return nil
 		}
-		return tx.LifecycleTerminal(a.fence, *outcome, a.retry)
+		if err := tx.LifecycleTerminal(a.fence, *outcome, a.retry); err != nil {
+			return err
+		}
+		_, err := tx.OutboxSettle(study.EntryKey{Trial: a.t.ID, Epoch: a.fence.Epoch})
+		return err
 	})
 }
 
@@ -247,6 +252,7 @@ func (a *attempt) finish(ctx context.Context, outcome study.Outcome) error {
 		switch {
 		case err == nil:
 			a.happened(Event{Kind: Finished, State: outcome.State.String(), Text: outcome.Error})
+			a.toldRetry()
 			return nil
 		case errors.Is(err, study.ErrFenced):
 			return a.keepLate(outcome, err)
@@ -257,6 +263,19 @@ func (a *attempt) finish(ctx context.Context, outcome study.Outcome) error {
 		// No heartbeats are made any more: within the grace there is time for
 		// several tries.
 		wait(ctx, nil, min(patience.pause(), a.Grace/8))
+	}
+}
+
+// toldRetry tells of the trial that repeats this one, if its end has made one.
+func (a *attempt) toldRetry() {
+	t, err := a.st.Snapshot().Trial(a.t.ID)
+	if err != nil || t.Outbox == nil {
+		return
+	}
+	for _, f := range t.Outbox.Effects {
+		if f.Retry != nil && f.Done {
+			a.retried(f.Replacement)
+		}
 	}
 }
 

@@ -139,7 +139,6 @@ func (w *loop) run(ctx context.Context) error {
 			if err := w.trial(ctx, c); err != nil {
 				return fmt.Errorf("trial %d: %w", c.t.Number, err)
 			}
-			w.trouble(ctx, w.deliver(ctx))
 			continue
 		}
 		if w.nothingLeft() {
@@ -234,21 +233,26 @@ func (w *worker) trouble(ctx context.Context, err error) {
 	}
 }
 
-// deliver creates the retries that are due.
+// deliver creates the retries that are due for trials that others have ended.
 func (w *worker) deliver(ctx context.Context) error {
 	created, err := study.DeliverOutbox(ctx, w.st, study.OutboxHandlers{})
 	for _, id := range created {
-		t, err := w.st.Snapshot().Trial(id)
-		if err != nil {
-			continue
-		}
-		text := ""
-		if parent, ok := t.Parent(); ok {
-			if source, err := w.st.Snapshot().Trial(parent); err == nil {
-				text = fmt.Sprintf("repeats trial %d", source.Number)
-			}
-		}
-		w.event(Event{Kind: Retried, Trial: id, Number: t.Number, Attempt: t.Attempt, Text: text})
+		w.retried(id)
 	}
 	return err
+}
+
+// retried tells of a trial that repeats another one.
+func (w *worker) retried(id study.TrialID) {
+	t, err := w.st.Snapshot().Trial(id)
+	if err != nil {
+		return
+	}
+	text := ""
+	if parent, ok := t.Parent(); ok {
+		if source, err := w.st.Snapshot().Trial(parent); err == nil {
+			text = fmt.Sprintf("repeats trial %d", source.Number)
+		}
+	}
+	w.event(Event{Kind: Retried, Trial: id, Number: t.Number, Attempt: t.Attempt, Text: text})
 }

@@ -66,6 +66,9 @@ type delivery struct {
 }
 
 func (d *delivery) run() error {
+	if d.h.Sampler == nil && d.h.Scheduler == nil && d.h.External == nil {
+		return d.settleAll()
+	}
 	for {
 		snap := d.st.Snapshot()
 		t, err := snap.Trial(d.key.Trial)
@@ -90,6 +93,22 @@ func (d *delivery) run() error {
 			return err
 		}
 	}
+}
+
+// settleAll is run without any handler, in one transaction.
+func (d *delivery) settleAll() error {
+	var refs []TrialRef
+	err := d.st.Update(d.ctx, func(tx *Tx) (err error) {
+		refs, err = tx.OutboxSettle(d.key)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		d.created = append(d.created, ref.ID)
+	}
+	return nil
 }
 
 // callback runs one seam's callback outside of the transaction, and saves what
@@ -180,15 +199,9 @@ func (d *delivery) settle(tx *Tx, acknowledged []EffectKey) (created []TrialID, 
 			return nil, err
 		}
 	}
-	for i := range e.Effects {
-		if f := &e.Effects[i]; f.Retry == nil || f.Done {
-			continue
-		}
-		ref, err := tx.OutboxReplacement(e.EffectKey(i))
-		if err != nil {
-			return nil, err
-		}
+	refs, err := tx.replace(e)
+	for _, ref := range refs {
 		created = append(created, ref.ID)
 	}
-	return created, nil
+	return created, err
 }

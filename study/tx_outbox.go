@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 )
 
 // Advance is what the callback of a phase leaves behind.
@@ -85,6 +86,46 @@ func (tx *Tx) OutboxReplacement(key EffectKey) (TrialRef, error) {
 	id := source.ID
 	return ref, tx.do(&OutboxReplacement{Effect: key, Study: source.Study, Trial: ref.ID, Number: ref.Number,
 		Template: tpl, Attempt: *e.Effects[i].Retry, RetryOf: &id})
+}
+
+// OutboxSettle drives an outbox entry to its end, as [DeliverOutbox] does without
+// handlers, but within this transaction: after [Tx.LifecycleTerminal] of the same
+// one, the end of a trial and what follows from it are published together or not at
+// all. The phases are committed without callbacks, and replacements are created and
+// returned. An entry with external effects is left to whoever can carry them out;
+// one that is done stays as it is.
+func (tx *Tx) OutboxSettle(key EntryKey) (created []TrialRef, err error) {
+	for {
+		_, e, err := tx.draft.st.entry(key)
+		if err != nil || e.Phase == PhaseDone {
+			return created, err
+		}
+		if e.Phase == PhaseEffects {
+			refs, err := tx.replace(e)
+			created = append(created, refs...)
+			if external := func(f EffectState) bool { return f.Retry == nil && f.Raw == nil && !f.Done }; err != nil || slices.ContainsFunc(e.Effects, external) {
+				return created, err
+			}
+		}
+		if err := tx.OutboxAdvance(key, e.Phase, Advance{}); err != nil {
+			return created, err
+		}
+	}
+}
+
+// replace creates the replacements of an entry that are not there yet.
+func (tx *Tx) replace(e *OutboxEntry) (created []TrialRef, err error) {
+	for i := range e.Effects {
+		if f := &e.Effects[i]; f.Retry == nil || f.Done {
+			continue
+		}
+		ref, err := tx.OutboxReplacement(e.EffectKey(i))
+		if err != nil {
+			return created, err
+		}
+		created = append(created, ref)
+	}
+	return created, nil
 }
 
 // Repeat is the template of a trial that tries t again: its parameters, or if it

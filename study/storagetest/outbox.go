@@ -88,6 +88,58 @@ func testOutbox(t *testing.T, open Factory) {
 			t.Errorf("sampler heard of %s trials, %d pending, %d reserved", counted(s, id), s.Snapshot().NumPending(), st.Reserved())
 		}
 	})
+	t.Run("the end of a trial and what follows from it are one transaction", func(t *testing.T) {
+		s := open(t)
+		id := newStudy(t, s, config("a"))
+		f := claimed(t, s, id, 7)
+		key := study.EntryKey{Trial: f.Trial, Epoch: f.Epoch}
+		var created []study.TrialRef
+		end := func(tx *study.Tx) (err error) {
+			if err = tx.LifecycleTerminal(f, study.FailedWith("boom"), &study.RetryPolicy{MaxRetries: 1}); err == nil {
+				created, err = tx.OutboxSettle(key)
+			}
+			return err
+		}
+		if err := s.Update(context.Background(), func(tx *study.Tx) error { return errors.Join(end(tx), errCrash) }); !errors.Is(err, errCrash) {
+			t.Fatal(err)
+		}
+		if tr := trial(t, s, f.Trial); tr.State != study.Running || s.Snapshot().NumTrials() != 1 {
+			t.Fatalf("half of it is there: %v, %d trials", tr.State, s.Snapshot().NumTrials())
+		}
+		update(t, s, end)
+		if len(created) != 1 || s.Snapshot().NumPending() != 0 {
+			t.Fatalf("created %v, %d pending", created, s.Snapshot().NumPending())
+		}
+		tr := trial(t, s, created[0].ID)
+		if parent, _ := tr.Parent(); parent != f.Trial || tr.Attempt != 2 || tr.MaxAttempts != 2 || tr.State != study.Waiting {
+			t.Errorf("replacement %+v", tr)
+		}
+		update(t, s, func(tx *study.Tx) (err error) {
+			created, err = tx.OutboxSettle(key)
+			return err
+		})
+		if again := deliver(t, s, study.OutboxHandlers{}); created != nil || again != nil || s.Snapshot().NumTrials() != 2 {
+			t.Errorf("settled again: %v, %v, %d trials", created, again, s.Snapshot().NumTrials())
+		}
+	})
+	t.Run("without handlers an external effect is left, its replacement is not", func(t *testing.T) {
+		s := open(t)
+		id := newStudy(t, s, config("a"))
+		f := claimed(t, s, id, 7)
+		fail(t, s, f, 1)
+		key := study.EntryKey{Trial: f.Trial, Epoch: f.Epoch}
+		update(t, s, func(tx *study.Tx) error {
+			return tx.OutboxAdvance(key, study.PhaseSampler, study.Advance{Effects: []study.Effect{{Name: "mail", Payload: []byte("1")}}})
+		})
+		created := deliver(t, s, study.OutboxHandlers{})
+		if again := deliver(t, s, study.OutboxHandlers{}); len(created) != 1 || again != nil || s.Snapshot().NumPending() != 1 {
+			t.Errorf("created %v, then %v, %d pending", created, again, s.Snapshot().NumPending())
+		}
+		mail := study.OutboxHandlers{External: func(context.Context, study.EffectKey, []byte) error { return nil }}
+		if created := deliver(t, s, mail); created != nil || s.Snapshot().NumPending() != 0 || s.Snapshot().NumTrials() != 2 {
+			t.Errorf("created %v, %d pending, %d trials", created, s.Snapshot().NumPending(), s.Snapshot().NumTrials())
+		}
+	})
 	t.Run("a crash after any operation resumes and takes effect once", func(t *testing.T) {
 		for stop := range 6 {
 			s := open(t)
