@@ -5,12 +5,15 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/foldlog/foldlog/study/sampler"
 )
@@ -124,19 +127,32 @@ func compare(o options, p problem, text string, other *peer) (ours, theirs [][]f
 	if err != nil {
 		return nil, nil, err
 	}
+	if ours, err = playAll(o, p, s); err != nil || other == nil {
+		return ours, nil, err
+	}
 	for seed := o.first; seed < o.first+o.seeds; seed++ {
-		v, err := play(p, s, seed)
+		v, err := other.play(p, kind(text), seed)
 		if err != nil {
-			return nil, nil, err
-		}
-		ours = append(ours, v)
-		if other == nil {
-			continue
-		}
-		if v, err = other.play(p, kind(text), seed); err != nil {
 			return nil, nil, err
 		}
 		theirs = append(theirs, v)
 	}
 	return ours, theirs, nil
+}
+
+// playAll plays a problem with a sampler of ours, as many seeds at once as there
+// are processors.
+func playAll(o options, p problem, s sampler.Sampler) ([][]float64, error) {
+	scores, errs := make([][]float64, o.seeds), make([]error, o.seeds)
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i := range o.seeds {
+		free <- struct{}{}
+		all.Go(func() {
+			scores[i], errs[i] = play(p, s, o.first+i)
+			<-free
+		})
+	}
+	all.Wait()
+	return scores, errors.Join(errs...)
 }
