@@ -33,6 +33,9 @@ const (
 	// Missing: something of a trial besides the trial itself, as its log, could
 	// not be kept.
 	Missing EventKind = "missing"
+	// Cleared: processes were killed that trials of a dead worker had left running
+	// on this machine.
+	Cleared EventKind = "cleared"
 	// Trouble: the journal could not be written and is tried again.
 	Trouble EventKind = "trouble"
 )

@@ -106,8 +106,8 @@ func (a *attempt) environment(v values) ([]string, error) {
 		"FOLDLOG_STUDY="+a.name,
 		"FOLDLOG_TRIAL="+strconv.FormatUint(a.t.Number, 10),
 		"FOLDLOG_ATTEMPT="+strconv.FormatUint(a.t.Attempt, 10),
-		"FOLDLOG_JOURNAL="+absolute(a.Journal),
 	)
+	env = append(env, leftoverEnv(a.Journal)...)
 	if a.stateDir != "" {
 		env = append(env, "FOLDLOG_STATE_DIR="+a.stateDir)
 	}

@@ -76,6 +76,7 @@ func (w *worker) event(e Event) {
 // run runs the loops and watches over the study meanwhile. The first error lets
 // the other loops end after what they run.
 func (w *worker) run(ctx context.Context, drain <-chan struct{}) error {
+	w.clearLeftovers()
 	watch, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watch(watch) })
@@ -218,6 +219,9 @@ func (w *worker) settle(ctx context.Context, sweeper *study.Sweeper) {
 		if t, err := w.st.Snapshot().Trial(id); err == nil {
 			w.event(Event{Kind: FailedStale, Trial: id, Number: t.Number, Attempt: t.Attempt, Worker: t.Owner, Epoch: t.Epoch, Text: t.Error})
 		}
+	}
+	if len(stale) > 0 {
+		w.clearLeftovers()
 	}
 	if err == nil {
 		err = w.deliver(ctx)

@@ -134,6 +134,8 @@ func (run *running) event(e runner.Event) {
 		bar.Notef("trial %d: result came too late: %s", e.Number, e.Text)
 	case runner.Missing:
 		bar.Notef("trial %d: %s", e.Number, e.Text)
+	case runner.Cleared:
+		bar.Notef("%s", e.Text)
 	case runner.TakenOver:
 		bar.Notef("took the journal over from %s, which had stopped", e.Text)
 	case runner.Trouble:
