@@ -83,8 +83,8 @@ func (p *peer) play(pr problem, kind string, seed uint64) ([]float64, error) {
 		return nil, err
 	}
 	id := fmt.Sprintf("%s %s %s %s %d", p.version, mark, pr.name, kind, seed)
-	if scores, ok := p.cache.scores[id]; ok {
-		return scores, nil
+	if scores, err := p.cache.find(id); scores != nil || err != nil {
+		return scores, err
 	}
 	var none any
 	if err := p.order(&none, "study", kind, seed, pr.objectives); err != nil {
@@ -170,7 +170,20 @@ func openCache(path string) (*cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cache{file: f, scores: map[string][]float64{}}
+	return &cache{file: f, scores: map[string][]float64{}}, nil
+}
+
+// find looks again in the file for what is not known: another run may have added
+// it meanwhile. The scores are nil if it is not there.
+func (c *cache) find(id string) ([]float64, error) {
+	if scores, ok := c.scores[id]; ok {
+		return scores, nil
+	}
+	f, err := os.Open(c.file.Name())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		var e cached
@@ -178,7 +191,7 @@ func openCache(path string) (*cache, error) {
 			c.scores[e.ID] = e.Scores
 		}
 	}
-	return c, lines.Err()
+	return c.scores[id], lines.Err()
 }
 
 func (c *cache) add(id string, scores []float64) error {
