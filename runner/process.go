@@ -148,6 +148,10 @@ type Supervisor struct {
 	// Timeout lets the workers finish what they run, and end, after this time;
 	// 0 is never.
 	Timeout time.Duration
+	// MaxFailures lets the workers finish what they run, and end, after so many
+	// trials in a row that failed by their command; 0 is never. [DefaultMaxFailures]
+	// is what study run takes.
+	MaxFailures uint64
 	// Term is the journal lease's term, its default if 0.
 	Term time.Duration
 	// Stderr gets what worker processes print there, nil discards it.
@@ -164,7 +168,8 @@ type Supervisor struct {
 // Run starts the workers and waits until all have ended. When drain is closed
 // they finish what they run and end; when ctx ends they stop their commands
 // and give the trials back. The error joins those of the workers; a worker
-// process that was killed is among them, unless others could finish.
+// process that was killed is among them, unless others could finish. It is a
+// [*FailingError] if MaxFailures ended the run.
 func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, error) {
 	o := order{Config: s.Config, Program: s.Program, Term: s.Term.Milliseconds()}
 	o.Config.Space = nil
@@ -183,24 +188,30 @@ func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, er
 	n := max(s.Workers, 1)
 	reports, errs := make([]Report, n), make([]error, n)
 	var all sync.WaitGroup
-	var one sync.Mutex
+	one := &floor{streak: streak{max: s.MaxFailures, end: stop}}
 	for i := range n {
-		all.Go(func() { reports[i], errs[i] = s.process(ctx, drain, i, first, &one) })
+		all.Go(func() { reports[i], errs[i] = s.process(ctx, drain, i, first, one) })
 	}
 	all.Wait()
 	var sum Report
 	for i := range n {
 		sum.Add(reports[i])
 	}
-	return sum, s.judge(errs)
+	return sum, errors.Join(one.streak.err(), s.judge(errs))
 }
 
-// limit closes the returned channel with drain or at the timeout.
-func (s *Supervisor) limit(drain <-chan struct{}) (<-chan struct{}, func()) {
-	if s.Timeout <= 0 {
-		return drain, func() {}
+// floor is what one worker's messages at a time have.
+type floor struct {
+	sync.Mutex
+	streak streak
+}
+
+// limit closes the returned channel with drain, at the timeout, or by stop.
+func (s *Supervisor) limit(drain <-chan struct{}) (draining <-chan struct{}, stop func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	if s.Timeout > 0 {
+		ctx, stop = context.WithTimeout(context.Background(), s.Timeout)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), s.Timeout)
 	go func() {
 		select {
 		case <-drain:
@@ -245,7 +256,7 @@ func (s *Supervisor) judge(errs []error) error {
 	return errors.Join(errs...)
 }
 
-func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, first []byte, one *sync.Mutex) (Report, error) {
+func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, first []byte, one *floor) (Report, error) {
 	ctx, ended := context.WithCancel(ctx)
 	defer ended()
 	cmd := exec.Command(s.Argv[0], s.Argv[1:]...)
@@ -298,7 +309,7 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 // listen takes a worker's messages until it ends. The report is counted from
 // the events, so that a worker that is killed leaves one too. Groups are those of
 // the commands that it left running.
-func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report Report, groups map[int]bool, told string, err error) {
+func (s *Supervisor) listen(out io.Reader, i, pid int, one *floor) (report Report, groups map[int]bool, told string, err error) {
 	ended := false
 	groups = make(map[int]bool)
 	dec := json.NewDecoder(out)
@@ -316,6 +327,7 @@ func (s *Supervisor) listen(out io.Reader, i, pid int, one *sync.Mutex) (report 
 			told, ended = m.Error, true
 		case m.Event != nil:
 			report.count(m.Event)
+			one.streak.count(m.Event)
 			if s.OnEvent != nil {
 				s.OnEvent(i, *m.Event)
 			}

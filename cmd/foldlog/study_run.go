@@ -18,9 +18,10 @@ import (
 type runFlags struct {
 	study, space string
 	runner.Config
-	workers int
-	timeout time.Duration
-	json    bool
+	workers     int
+	timeout     time.Duration
+	maxFailures uint64
+	json        bool
 }
 
 func (a *app) studyRunCmd() *cobra.Command {
@@ -49,6 +50,7 @@ of earlier runs, of "ask --lease" and of "enqueue" count, retries do not, so the
 same command continues what was interrupted. Several runs, on several machines
 that share the directory, may work on one study. A worker that dies is noticed
 after --grace: its trial is failed as stale, and retried if --retries allows.
+A run whose trials fail one after another, --max-failures of them, ends.
 
 The first Ctrl-C lets the running commands finish. A second one stops them and
 gives their trials back: the next run takes them up, with the same parameters and
@@ -72,6 +74,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	flags.StringVar(&f.space, "space", "", "a `FILE` with the search space, in place of the study's own")
 	flags.StringArrayVar(&f.Metrics, "metric", nil, "the `NAME` of a metric of the output that is the result, one for each direction (default: the study's)")
 	flags.Uint64Var(&f.Retries, "retries", 0, "try a failed trial again, `N` times at most")
+	flags.Uint64Var(&f.maxFailures, "max-failures", runner.DefaultMaxFailures, "end after `N` failed trials in a row, 0 never")
 	flags.DurationVar(&f.timeout, "timeout", 0, "begin no trial after this `DURATION`")
 	flags.DurationVar(&f.TrialTimeout, "trial-timeout", 0, "fail a trial whose command takes longer than this `DURATION`")
 	flags.DurationVar(&f.StopGrace, "stop-grace", runner.DefaultStopGrace, "the `DURATION` that a command has between SIGTERM and SIGKILL")
@@ -101,9 +104,10 @@ func runArgs(c *cobra.Command, args []string) error {
 // runPlan is what study run is going to do.
 type runPlan struct {
 	runner.Config
-	workers int
-	timeout time.Duration
-	json    bool
+	workers     int
+	timeout     time.Duration
+	maxFailures uint64
+	json        bool
 	// file is where it stands, nil for the command line.
 	file *studyfile.File
 }
@@ -142,7 +146,7 @@ func (a *app) studyRun(c *cobra.Command, f *runFlags, path string, command []str
 // planRun puts the command line over the study file, if there is one; then the
 // study is created if it is not there.
 func (a *app) planRun(c *cobra.Command, f *runFlags, path string, command []string) (*runPlan, error) {
-	p := &runPlan{Config: f.Config, workers: f.workers, timeout: f.timeout, json: f.json}
+	p := &runPlan{Config: f.Config, workers: f.workers, timeout: f.timeout, maxFailures: f.maxFailures, json: f.json}
 	if p.Journal = path; studyfile.Is(path) {
 		if err := p.fromFile(c, path, len(command) > 0); err != nil {
 			return nil, fmt.Errorf("study run: %w", err)
@@ -210,6 +214,9 @@ func (p *runPlan) fromFile(c *cobra.Command, path string, hasCommand bool) error
 	}
 	if p.timeout = f.Timeout; flags.Changed("timeout") {
 		p.timeout = given.timeout
+	}
+	if p.maxFailures = f.MaxFailures; flags.Changed("max-failures") {
+		p.maxFailures = given.maxFailures
 	}
 	p.none()
 	return nil

@@ -89,6 +89,7 @@ type runSummary struct {
 	TookMS int64  `json:"took_ms"`
 	runner.Report
 	TimedOut bool                  `json:"timed_out"` // --timeout ended the run before its budget was used up
+	GaveUp   bool                  `json:"gave_up"`   // --max-failures ended the run
 	Failures []failedTrials        `json:"failures"`  // of this run
 	WaitedMS int64                 `json:"waited_ms"` // only for trials of others
 	Logs     *string               `json:"logs"`      // directory of the trials' output, null if none is kept
@@ -97,8 +98,8 @@ type runSummary struct {
 	Best     []studyview.BestTrial `json:"best"`      // the best trial, or the Pareto front
 }
 
-// print is the report at the end.
-func (run *running) print(report runner.Report, took time.Duration) error {
+// print is the report at the end, which came by runErr if that is not nil.
+func (run *running) print(report runner.Report, took time.Duration, runErr error) error {
 	snap := run.r.Snapshot()
 	st, err := snap.Study(run.Study)
 	if err != nil {
@@ -114,9 +115,10 @@ func (run *running) print(report runner.Report, took time.Duration) error {
 	counts := st.Counts()
 	left := st.Reserved() < run.Trials || counts[study.Waiting]+counts[study.Paused] > 0
 	timedOut := run.timeout > 0 && took >= run.timeout && left
+	failing := cli.As[*runner.FailingError](runErr)
 	s := studyview.SummaryOf(snap, st)
 	if run.json {
-		return cli.WriteJSON(run.Out(), runSummary{run.Journal, s.Name, took.Milliseconds(), report, timedOut, run.failures.sorted(),
+		return cli.WriteJSON(run.Out(), runSummary{run.Journal, s.Name, took.Milliseconds(), report, timedOut, failing, run.failures.sorted(),
 			run.waiting.took.Milliseconds(), cli.OrNull(logs), cli.OrNull(runs), s.States, s.Best})
 	}
 	pairs := [][2]string{
@@ -127,6 +129,9 @@ func (run *running) print(report runner.Report, took time.Duration) error {
 	}
 	if timedOut {
 		pairs = append(pairs, [2]string{"stopped", fmt.Sprintf("after %v; the same command goes on", run.timeout)})
+	}
+	if failing {
+		pairs = append(pairs, [2]string{"stopped", fmt.Sprintf("after %d failed trials in a row", run.maxFailures)})
 	}
 	pairs = append(pairs, run.details(report)...)
 	best, err := run.bestPairs(snap, st)

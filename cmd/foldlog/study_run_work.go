@@ -43,7 +43,7 @@ func (a *app) supervise(ctx context.Context, r studyReader, p *runPlan) error {
 	stopped, unwatch := a.watchInterrupts(ctx, run.bar, "letting the running trials finish; interrupt again to stop them, the next run takes them up", "stopping the running trials")
 	defer unwatch()
 	s := runner.Supervisor{
-		Config: p.Config, Workers: p.workers, Timeout: p.timeout, Argv: []string{self, "study", workerCommand},
+		Config: p.Config, Workers: p.workers, Timeout: p.timeout, MaxFailures: p.maxFailures, Argv: []string{self, "study", workerCommand},
 		Program: version.Program(), Stderr: a.Err(),
 		OnEvent: func(_ int, e runner.Event) { run.event(e) },
 		OnStart: run.started,
@@ -60,12 +60,12 @@ func (a *app) supervise(ctx context.Context, r studyReader, p *runPlan) error {
 	if refreshErr := r.Refresh(context.Background()); refreshErr != nil && err == nil {
 		err = refreshErr
 	}
-	if printErr := run.print(report, took); err == nil {
+	if printErr := run.print(report, took, err); err == nil {
 		err = printErr
 	}
 	switch {
 	case err != nil:
-		return cli.WithHint(failed("study run", p.Journal, err), runHint(err))
+		return cli.WithHint(failed("study run", p.Journal, err), runHint(p.Journal, err))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case report.Complete == 0 && report.Failed > 0:
@@ -87,9 +87,13 @@ func (run *running) started(i, pid int, worker uint64) {
 	run.ours[worker] = true
 }
 
-// runHint says how to go on after workers were killed; "" leaves the hint to
-// others.
-func runHint(err error) string {
+// runHint says how to go on after workers were killed or trials kept failing; ""
+// leaves the hint to others.
+func runHint(path string, err error) string {
+	var failing *runner.FailingError
+	if errors.As(err, &failing) {
+		return fmt.Sprintf("foldlog study show %s %d says why; when that is mended, foldlog study retry %s --failed lets the next run try them again", path, failing.Last, path)
+	}
 	var killed *runner.KilledError
 	if errors.As(err, &killed) {
 		return "run the same command again: it takes up what is left, after the grace also what the killed workers had"

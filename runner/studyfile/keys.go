@@ -43,6 +43,7 @@ var keys = map[string]func(f *File, n yamldoc.Node) error{
 	"command":       func(f *File, n yamldoc.Node) error { return takeCommand(n, &f.Config.Command) },
 	"trials":        func(f *File, n yamldoc.Node) (err error) { f.Config.Trials, err = n.Uint(); return err },
 	"retries":       func(f *File, n yamldoc.Node) (err error) { f.Config.Retries, err = n.Uint(); return err },
+	"max_failures":  func(f *File, n yamldoc.Node) (err error) { f.MaxFailures, err = n.Uint(); return err },
 	"workers":       func(f *File, n yamldoc.Node) error { return count(n, 1024, &f.Workers) },
 	"jobs":          func(f *File, n yamldoc.Node) error { return count(n, runner.MaxJobs, &f.Config.Jobs) },
 	"timeout":       func(f *File, n yamldoc.Node) error { return duration(n, &f.Timeout) },

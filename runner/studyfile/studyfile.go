@@ -51,6 +51,9 @@ type File struct {
 	Workers int
 	// Timeout ends the run, 0 never.
 	Timeout time.Duration
+	// MaxFailures is how many failed trials in a row end the run, 0 for never,
+	// [runner.DefaultMaxFailures] if the file does not say.
+	MaxFailures uint64
 
 	root yamldoc.Node
 	at   map[string]yamldoc.Node // keys
@@ -85,7 +88,7 @@ func read(path string, root yamldoc.Node) (*File, error) {
 	f := &File{Path: path, root: root, at: make(map[string]yamldoc.Node)}
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	f.Study.Name, f.Study.ResourceUnit = name, "Steps"
-	f.Config.Here = filepath.Dir(path)
+	f.Config.Here, f.MaxFailures = filepath.Dir(path), runner.DefaultMaxFailures
 	list, err := root.Map("a study file")
 	if err != nil {
 		return nil, err
