@@ -29,7 +29,7 @@ type CMAES struct {
 }
 
 // DefaultSigma is the first step size of [CMAES], in parts of the range.
-const DefaultSigma = 1.0 / 6
+const DefaultSigma = 0.1
 
 var _ Sampler = CMAES{}
 

@@ -151,7 +151,7 @@ func TestEvolutionFindsANarrowValley(t *testing.T) {
 		return []float64{sum}
 	}
 	l := newLab(t, 1, 2, floatParams(3, -2, 2)...)
-	l.minimize(CMAES{}, 700, rosenbrock)
+	l.minimize(CMAES{}, 900, rosenbrock)
 	if got := l.best(); got > 1e-6 {
 		t.Errorf("best %v", got)
 	}
