@@ -245,6 +245,25 @@ func TestAPausedTrialGoesOnWithItsState(t *testing.T) {
 	}
 }
 
+// TestAPausedTrialThatWasDoneHasItsResult stops a command that has printed all, the
+// last of it when it was asked to end.
+func TestAPausedTrialThatWasDoneHasItsResult(t *testing.T) {
+	path, j := newStudy(t)
+	dir := t.TempDir()
+	config := kept(path, `cd `+dir+`; test -e ready && exit
+		trap 'echo "{\"loss\":5}"; exit' TERM; echo "{\"loss\":1}"; touch ready; sleep 60 >/dev/null 2>&1 & wait`)
+	stopped(t, j, config, filepath.Join(dir, "ready"))
+	if tr := trials(t, j)[0]; tr.State != study.Paused || tr.NumReports() != 2 {
+		t.Fatalf("trial is %v with %d reports, want both", tr.State, tr.NumReports())
+	}
+	if report := mustWork(t, j, config); report.Complete != 1 {
+		t.Errorf("report %+v, want 1 complete: %s", report, trials(t, j)[0].Error)
+	}
+	if tr := trials(t, j)[0]; !slices.Equal(tr.Values, []float64{5}) {
+		t.Errorf("values %v, want what it reported last", tr.Values)
+	}
+}
+
 func sameJSON(a, b string) bool {
 	var x, y any
 	if json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil {

@@ -33,6 +33,20 @@ type objectives struct {
 	closed bool
 }
 
+// goOn takes the last report of a trial that was paused for its result, unless
+// more is said: the command may have been stopped when it had printed all.
+func (o *objectives) goOn(t *study.Trial) {
+	_, values, ok := t.LastReport()
+	if !ok || len(values) != len(o.names) {
+		return
+	}
+	for i, v := range values {
+		if !math.IsNaN(v) { // it may stand for a value that was not mentioned
+			o.last[i], o.has[i] = v, true
+		}
+	}
+}
+
 // maxPending is how many reports wait for the journal before the command has to
 // wait too.
 const maxPending = 64 << 10

@@ -37,6 +37,7 @@ func (w *loop) trial(ctx context.Context, c *claimed) error {
 	running, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
 	a := &attempt{loop: w, t: c.t, fence: c.fence, objs: newObjectives(w.Metrics), kill: kill}
+	a.objs.goOn(c.t)
 	defer w.enter(a)()
 	a.happened(Event{Kind: Started})
 	a.open(&c.plan)
@@ -180,24 +181,38 @@ func (a *attempt) publish(done <-chan struct{}) {
 	}
 }
 
-// write publishes reports, and the end with what follows from it if outcome is not
-// nil, in one extent.
-func (a *attempt) write(ctx context.Context, reports []*study.MutateReport, outcome *study.Outcome) error {
+// write publishes reports, and what else is done in the same extent if last is
+// not nil.
+func (a *attempt) write(ctx context.Context, reports []*study.MutateReport, last func(*study.Tx) error) error {
 	return a.st.Update(ctx, func(tx *study.Tx) error {
 		for _, r := range reports {
 			if err := tx.LifecycleFenced(a.fence, r); err != nil {
 				return err
 			}
 		}
-		if outcome == nil {
+		if last == nil {
 			return nil
 		}
-		if err := tx.LifecycleTerminal(a.fence, *outcome, a.retry); err != nil {
+		return last(tx)
+	})
+}
+
+// writeRest publishes the reports that are left, the last of them together with
+// what ends the attempt. What could not be written is there for the next try.
+func (a *attempt) writeRest(last func(*study.Tx) error) error {
+	for {
+		reports, then := a.objs.drain(true), last
+		if len(reports) == maxReports {
+			then = nil
+		}
+		if err := a.write(context.Background(), reports, then); err != nil {
+			a.objs.putBack(reports)
 			return err
 		}
-		_, err := tx.OutboxSettle(study.EntryKey{Trial: a.t.ID, Epoch: a.fence.Epoch})
-		return err
-	})
+		if then != nil {
+			return nil
+		}
+	}
 }
 
 // noted looks at the error of a write during the run. If the trial was taken
@@ -279,21 +294,21 @@ func (a *attempt) toldRetry() {
 	}
 }
 
-// end writes what is left. After an uncertain write it looks whether the trial
-// has ended by it.
+// end writes what is left, and the end with what follows from it. After an
+// uncertain write it looks whether the trial has ended by it.
 func (a *attempt) end(outcome study.Outcome) error {
-	ctx := context.Background()
-	for reports := a.objs.drain(true); len(reports) == maxReports; reports = a.objs.drain(true) {
-		if err := a.write(ctx, reports, nil); err != nil {
+	err := a.writeRest(func(tx *study.Tx) error {
+		if err := tx.LifecycleTerminal(a.fence, outcome, a.retry); err != nil {
 			return err
 		}
-	}
-	err := a.write(ctx, a.objs.drain(true), &outcome)
+		_, err := tx.OutboxSettle(study.EntryKey{Trial: a.t.ID, Epoch: a.fence.Epoch})
+		return err
+	})
 	var uncertain *journal.UncertainError
 	if !errors.As(err, &uncertain) {
 		return err
 	}
-	if refreshErr := a.st.Refresh(ctx); refreshErr != nil {
+	if refreshErr := a.st.Refresh(context.Background()); refreshErr != nil {
 		return errors.Join(err, refreshErr)
 	}
 	t, findErr := a.st.Snapshot().Trial(a.t.ID)
@@ -327,7 +342,7 @@ func (a *attempt) giveBack(ctx context.Context, hold bool) error {
 }
 
 func (a *attempt) pause(state *study.Blob, hold bool) error {
-	return a.st.Update(context.Background(), func(tx *study.Tx) error {
+	return a.writeRest(func(tx *study.Tx) error {
 		err := tx.LifecycleSystemAttr(a.fence, givenBackAttr, []byte("true"))
 		if err == nil && hold {
 			err = Hold(tx, a.t.ID)

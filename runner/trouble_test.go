@@ -152,3 +152,23 @@ func TestClaimThatMayBePublishedIsNotForgotten(t *testing.T) {
 		t.Errorf("%d trials, want 2", s.NumTrials())
 	}
 }
+
+// TestNoReportIsLostWhenTheEndIsTriedAgain has a disk that takes neither the
+// reports nor the end of a trial at first.
+func TestNoReportIsLostWhenTheEndIsTriedAgain(t *testing.T) {
+	refused := 0
+	st, c := newFlaky(t, func(after *study.Snapshot) error {
+		if tr, err := after.Trial(0); err == nil && (tr.NumReports() > 0 || tr.State == study.Complete) && refused < 4 {
+			refused++
+			return errDiskFull
+		}
+		return nil
+	})
+	c.Trials, c.Grace = 1, 2*time.Second
+	c.Command = []string{"sh", "-c", `for i in 1 2 3; do echo '{{"loss":'$i'}'; done`}
+	report, err := Work(t.Context(), nil, st, c, nil)
+	tr, findErr := st.Snapshot().Trial(0)
+	if err != nil || findErr != nil || report.Complete != 1 || refused != 4 || tr.NumReports() != 3 {
+		t.Errorf("report %+v, error %v, refused %d times, %d reports; want all three", report, err, refused, tr.NumReports())
+	}
+}
