@@ -121,14 +121,6 @@ func fill(t *testing.T, dir string) string {
 	return path
 }
 
-// intact checks logs as a user would.
-func intact(t *testing.T, paths ...string) {
-	t.Helper()
-	if out, err := process(t, append([]string{"foldlog", "verify"}, paths...)...).CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
-}
-
 // TestAServerOnAFullDisk fills the disk of a server that is taking things in, again
 // and again: what it cannot store is a 507 and nothing of it stays, what it
 // acknowledged is there, and it goes on when there is room.

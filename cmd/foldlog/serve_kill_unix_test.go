@@ -24,6 +24,14 @@ import (
 	"github.com/foldlog/foldlog/study"
 )
 
+// intact checks logs as a user would.
+func intact(t *testing.T, paths ...string) {
+	t.Helper()
+	if out, err := process(t, append([]string{"foldlog", "verify"}, paths...)...).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // killable is a client of a server that is killed and started again.
 type killable struct {
 	t    *testing.T
