@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -57,11 +58,26 @@ func (a *app) serveOptuna(ctx context.Context, path, addr string, insecure bool)
 	if _, err := fmt.Fprintln(a.Out(), l.Addr()); err != nil {
 		return err
 	}
+	defer suitCalls()()
+	return optuna.NewServer(j, nil).Serve(ctx, l)
+}
+
+// suitCalls suits Go's runtime to many small calls that are synced to disk, until
+// the function that it returns is called.
+func suitCalls() (restore func()) {
+	// What waits for the disk keeps one of the runtime's processors for a while:
+	// another one answers calls meanwhile.
+	procs := runtime.GOMAXPROCS(0)
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(procs + 1)
+	}
 	// Calls leave little else than garbage behind. This, which is never touched and
 	// so takes no memory, keeps the collector from running every few megabytes.
 	spared := make([]byte, 64<<20)
-	defer runtime.KeepAlive(spared)
-	return optuna.NewServer(j, nil).Serve(ctx, l)
+	return func() {
+		runtime.GOMAXPROCS(procs)
+		runtime.KeepAlive(spared)
+	}
 }
 
 // listen opens an address, of this machine alone unless that is waived.
