@@ -170,7 +170,7 @@ func TestDiffMetadataNamesWhatMoved(t *testing.T) {
 
 func TestSlugsStayInTheirFolder(t *testing.T) {
 	for slug, want := range map[string]string{
-		"my-run_1.2": "my-run_1.2", "a b": "a%20b", "..": "%2E%2E", ".": "%2E", ".x": "%2Ex", "x.": "x%2E", "a.b": "a.b",
+		"my-run_1.2": "my-run_1.2", "a b": "a%20b", "...": "%2E.%2E", ".x": "%2Ex", "x.": "x%2E", "a.b": "a.b",
 		`c:\x`: "c%3A%5Cx", "100%": "100%25", "größe": "größe", "日本😀": "日本😀", "con": "%63on", "COM1.txt": "%43OM1.txt",
 	} {
 		name := EncodeSlug(slug)
@@ -182,7 +182,7 @@ func TestSlugsStayInTheirFolder(t *testing.T) {
 			t.Errorf("%q leads to %s", slug, path)
 		}
 	}
-	for _, slug := range []string{"", "a/b", "a\x00", "a\n", "\u0085", "\xff", strings.Repeat("x", MaxSlug+1)} {
+	for _, slug := range []string{"", ".", "..", "a/b", "a\x00", "a\n", "\u0085", "\xff", strings.Repeat("x", MaxSlug+1)} {
 		if err := CheckSlug(slug); !errors.Is(err, ErrSlug) {
 			t.Errorf("%q: %v", slug, err)
 		}
@@ -191,7 +191,7 @@ func TestSlugsStayInTheirFolder(t *testing.T) {
 	if name := EncodeSlug(long); len(name) > longestEncoded || name == EncodeSlug(long[:MaxSlug-1]+"!") {
 		t.Errorf("long slug: %q", name)
 	}
-	for _, name := range []string{"a%2", "a%zz", "%61", EncodeSlug(long), ".."} {
+	for _, name := range []string{"a%2", "a%zz", "%61", EncodeSlug(long), "..", "%2E%2E", "%2E"} {
 		if slug, err := DecodeSlug(name); err == nil {
 			t.Errorf("%q decoded to %q", name, slug)
 		}

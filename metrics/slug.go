@@ -27,11 +27,14 @@ const (
 const longestEncoded = 240
 
 // CheckSlug refuses with [ErrSlug] what is not 1 to [MaxSlug] bytes of UTF-8
-// without "/" and control characters.
+// without "/" and control characters, and "." and "..", which no path of a URL can end
+// in.
 func CheckSlug(slug string) error {
 	switch {
 	case slug == "":
 		return fmt.Errorf("%w: it is empty", ErrSlug)
+	case slug == ".", slug == "..":
+		return fmt.Errorf("%w: %q cannot be part of an address", ErrSlug, slug)
 	case len(slug) > MaxSlug:
 		return &LimitError{"slug", len(slug), MaxSlug, "bytes", ErrSlug}
 	}

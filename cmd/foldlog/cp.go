@@ -22,8 +22,11 @@ func (a *app) cpCmd() *cobra.Command {
 		Short: "Copy a log consistently, even while it is written",
 		Long: `Copy a log consistently, even while it is being written. DEST must not exist,
 unless it is a directory, in which the copy keeps its name. A damaged log is
-refused; with --salvage its committed events up to the first fault are copied.`,
-		Example: "  foldlog cp search.atj backup/\n  foldlog cp --salvage damaged.atj rescued.atj",
+refused; with --salvage its committed events up to the first fault are copied.
+
+PATH may be a log at a server, http://HOST/PATH. DEST may be a server, http://HOST, for
+a metrics stream, which gets the place of its run there, as by "metrics push".`,
+		Example: "  foldlog cp search.atj backup/\n  foldlog cp --salvage damaged.atj rescued.atj\n  foldlog cp http://logs.example:7654/search.atj backup/",
 		Args:    operands("PATH", "DEST"),
 	}
 	c.Flags().BoolVar(&opts.Salvage, "salvage", false, "copy what is committed before the first fault")

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,6 +21,8 @@ import (
 	"github.com/foldlog/foldlog/internal/doctest"
 	"github.com/foldlog/foldlog/internal/studyplot"
 	"github.com/foldlog/foldlog/internal/studyview"
+	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/server"
 )
 
 const repository = "../.."
@@ -59,6 +63,10 @@ func TestDocumentsSayWhatHappens(t *testing.T) {
 		}
 		t.Run(path, func(t *testing.T) {
 			dir := t.TempDir()
+			env := env
+			if path == "docs/guide/server.md" {
+				env = append(env, "FOLDLOG_SERVER="+documentServer(t, dir))
+			}
 			for _, c := range commands {
 				if err := c.Run(dir, env); err != nil {
 					t.Fatalf("%s: %v", path, err)
@@ -67,6 +75,45 @@ func TestDocumentsSayWhatHappens(t *testing.T) {
 			checkPictures(t, path, dir)
 		})
 	}
+}
+
+// documentServer serves a root with a run in it, for a document whose sessions are those
+// of a client that has a file with a search space.
+func documentServer(t *testing.T, dir string) (address string) {
+	t.Helper()
+	root := t.TempDir()
+	var run []byte
+	for _, e := range []metrics.Event{
+		{TSMS: 1790189597000, Kind: metrics.KindOpen, Slug: "mlp"},
+		{TSMS: 1790189597015, Kind: metrics.KindMetric, Name: "loss", Step: 1, Value: metrics.Float(1)},
+		{TSMS: 1790189597030, Kind: metrics.KindMetric, Name: "loss", Step: 2, Value: metrics.Float(0.5)},
+	} {
+		run = e.Append(run)
+	}
+	first, _, _ := bytes.Cut(run, []byte("\n"))
+	for path, text := range map[string][]byte{
+		metrics.StreamPath(root, "mlp", metrics.StreamID(first)): run,
+		filepath.Join(dir, "space.yaml"):                         []byte("lr: {type: float, low: 0.001, high: 1}\n"),
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := server.New(server.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		h.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h.URL
 }
 
 // checkPictures compares the pictures that a document shows with those that its

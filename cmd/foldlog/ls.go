@@ -18,8 +18,9 @@ func (a *app) lsCmd() *cobra.Command {
 		Use:   "ls [ROOT] [--json]",
 		Short: "List every log under a root",
 		Long: `List every log under a root with its kind, state and size. The root is
-FOLDLOG_ROOT, or else the current directory, if none is given.`,
-		Example: "  foldlog ls experiments/",
+FOLDLOG_ROOT, or else the current directory, if none is given; http://HOST is that of
+a server, http://HOST/DIRECTORY what is under it.`,
+		Example: "  foldlog ls experiments/\n  foldlog ls http://logs.example:7654",
 		Args:    operands("[ROOT]"),
 	}
 	asJSON := jsonFlag(c, "print one line of JSON for each log")

@@ -21,7 +21,9 @@ func (a *app) metricsCmd() *cobra.Command {
 		Use:   "metrics",
 		Short: "Record, check, show, plot and move the metrics streams of training runs",
 		Long: `Work with metrics streams: JSON Lines files that a training run appends to, in
-any language, with an event for its identity, every number and every checkpoint.`,
+any language, with an event for its identity, every number and every checkpoint.
+Where a command takes a stream or a directory it takes one at a server as well,
+http://HOST/PATH or server:PATH, and the address of the page of a run there.`,
 		Example: "  python train.py | foldlog metrics record --slug my-run --to jsonl:run.jsonl\n  foldlog metrics show run.jsonl\n  foldlog metrics plot -f run.jsonl --metric loss",
 	}
 	c.AddCommand(a.metricsRecordCmd(), a.metricsCheckCmd(), a.metricsShowCmd(), a.metricsPlotCmd(),
@@ -196,7 +198,7 @@ func advise(err error) error {
 
 // metricsHints says what to do about the errors of package metrics.
 var metricsHints = []cli.HintRule{
-	{Match: cli.Is(metrics.ErrSlug), Hint: "a slug is 1 to 200 bytes without / and control characters, the same throughout a stream"},
+	{Match: cli.Is(metrics.ErrSlug), Hint: "a slug is 1 to 200 bytes without / and control characters, not . or .., the same throughout a stream"},
 	{Match: cli.Is(metrics.ErrDiskFull), Hint: "make room; what the file lacks is lost, and a server can be completed from it with foldlog metrics push"},
 	{Match: cli.Is(metrics.ErrUnauthorized), Hint: "FOLDLOG_TOKEN holds the token for the server; foldlog serve token list there says what each may do"},
 	certificateHint,

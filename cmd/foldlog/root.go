@@ -27,6 +27,9 @@ Results go to standard output, everything else to standard error. The exit
 status is 0 when done, 1 when the log or the work is faulty, 2 when the command
 line is wrong, and 128 plus its number when a signal ended the command.
 
+Where a command takes the path of a log, http://HOST/PATH is the log at that path
+under the root of a Foldlog server, and server:PATH one at that of FOLDLOG_SERVER.
+
 Environment:
   FOLDLOG_ROOT     the root of logs for commands that are given none
   FOLDLOG_SERVER   the address of a Foldlog server

@@ -25,7 +25,7 @@ func (a *app) studyServeOptunaCmd() *cobra.Command {
 		Short: "Be the storage of programs that tune with Optuna",
 		Long: `Be the storage of programs that tune with Optuna 4.2 or later: they connect with
 optuna.storages.GrpcStorageProxy(host=..., port=...) and change nothing else. The
-journal at PATH is created if there is none. Several servers may be on one
+journal at PATH, which may be one at a Foldlog server, is created if there is none. Several servers may be on one
 journal, beside everything else that works on it.
 
 The address is printed once calls are answered. SIGTERM or SIGINT ends the server,

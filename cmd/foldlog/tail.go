@@ -19,7 +19,8 @@ func (a *app) tailCmd() *cobra.Command {
 		Use:   "tail PATH [-f] [-n N]",
 		Short: "Print the last events, and follow a log that is being written",
 		Long: `Print the last committed events, one JSON line each. With -f wait for more and
-print each event once, in order, until interrupted.`,
+print each event once, in order, until interrupted. A log at a server is looked at
+twice a second; a server that is away is waited for.`,
 		Example: "  foldlog tail -f search.atj",
 		Args:    operands("PATH"),
 	}

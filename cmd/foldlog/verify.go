@@ -20,7 +20,8 @@ fault with its file and offset. The exit status is 1 if there is any fault, if
 a log is missing, and if its format is newer than this program knows. Bytes
 that no head has published are no fault. Of a Lance dataset, such as a datagen log is,
 every version that is still listed is checked, or the latest N, and the shards of its
-MemWAL.`,
+MemWAL. The bytes of a log at a server (http://HOST/PATH) are read through it and
+checked here.`,
 		Example: "  foldlog verify search.atj runs/*.jsonl",
 		Args:    operands("PATH..."),
 	}

@@ -19,7 +19,7 @@ class MetadataError(ValueError):
 
 
 class SlugError(ValueError):
-    """A slug that is empty, too long, or holds / or a control character."""
+    """A slug that is empty, too long, . or .., or holds / or a control character."""
 
 
 class MetricNameError(ValueError):
@@ -32,9 +32,11 @@ def utf8(text):
 
 
 def check_slug(slug):
-    """Refuses what is not 1 to 200 bytes without / and control characters."""
+    """Refuses what is not 1 to 200 bytes without / and control characters, . and .. ."""
     if not isinstance(slug, str) or not slug:
         raise SlugError("bad slug: it is empty")
+    if slug in (".", ".."):
+        raise SlugError("bad slug: %a cannot be part of an address" % slug)
     try:
         size = utf8(slug)
     except UnicodeEncodeError:

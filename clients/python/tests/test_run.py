@@ -152,6 +152,7 @@ class Limits(Case):
             (OverflowError, lambda: run.metric(1 << 63, "v", 1)),
             (foldlog.SlugError, lambda: foldlog.open("", to=self.to)),
             (foldlog.SlugError, lambda: foldlog.open("a/b", to=self.to)),
+            (foldlog.SlugError, lambda: foldlog.open("..", to=self.to)),
             (foldlog.SlugError, lambda: foldlog.open("a\nb", to=self.to)),
             (foldlog.SlugError, lambda: foldlog.open("é" * 101, to=self.to)),
             (foldlog.TargetError, lambda: foldlog.open("r", to="ftp://x")),
