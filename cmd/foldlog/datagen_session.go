@@ -37,11 +37,11 @@ were opened can be taken by others at once, and go on where they stopped.`,
 	c.Flags().StringVar(&rootDir, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
 	c.Flags().StringVar(&run, "run", "", "the `NAME` of this run in the log (default: drawn at random)")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		s := &datagenSession{app: a, streams: map[string]*datagen.Stream{}}
 		ref, err := a.logRef(args[0], rootDir)
 		if err != nil {
-			return err
+			return s.refuse(c.Context(), err)
 		}
-		s := &datagenSession{app: a, streams: map[string]*datagen.Stream{}}
 		return datagenFailed("session", args[0], s.serve(c.Context(), ref, run))
 	}
 	return c
@@ -80,7 +80,7 @@ func (s *datagenSession) serve(ctx context.Context, ref logRef, run string) (err
 		return errors.New("there is no standard input")
 	}
 	if s.writer, s.log, err = openWriter(ctx, ref, run, &outageTeller{note: s.Notef}); err != nil {
-		return err
+		return s.refuse(ctx, err)
 	}
 	defer func() { err = errors.Join(err, s.writer.Close(context.WithoutCancel(ctx))) }()
 	defer s.maintaining(s.log, datagen.DefaultMaintainEvery)()
@@ -111,6 +111,36 @@ func (s *datagenSession) serve(ctx context.Context, ref logRef, run string) (err
 					stop(err)
 				}
 			})
+		}
+	}
+}
+
+// refuse answers every request with why the log could not be opened, and returns that if
+// there was none to answer.
+func (s *datagenSession) refuse(ctx context.Context, cause error) error {
+	if s.Stdin == nil || ctx.Err() != nil {
+		return cause
+	}
+	lines, broken := make(chan []byte), make(chan error, 1)
+	go func() { broken <- readRequests(ctx, s.Stdin, maxDatagenRequest, lines) }()
+	for told := false; ; told = true {
+		var line []byte
+		var more bool
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case line, more = <-lines:
+		}
+		if !more && told {
+			return <-broken
+		}
+		if !more {
+			return cause
+		}
+		var r datagenRequest
+		_ = json.Unmarshal(line, &r)
+		if err := s.reply(datagenAnswer{ID: r.ID, Error: describeProblem(cause)}); err != nil {
+			return err
 		}
 	}
 }

@@ -102,6 +102,16 @@ func (a *app) openJournal(ctx context.Context, operand string, worker *uint64) (
 	return study.OpenJournal(ctx, operand, a.writerOptions(worker))
 }
 
+// openJournalSoon is openJournal for a program that waits for the answer: a server that
+// has never answered is not waited for as one that is away.
+func (a *app) openJournalSoon(ctx context.Context, operand string) (study.Storage, error) {
+	c, at, err := a.readingServer(operand)
+	if c == nil || err != nil {
+		return a.openJournal(ctx, operand, nil)
+	}
+	return c.OpenJournal(ctx, at, nil)
+}
+
 // createJournal makes a journal; one that is there is journal.ErrExist.
 func (a *app) createJournal(ctx context.Context, operand string) (study.Storage, error) {
 	c, at, err := a.atServer(operand)
