@@ -136,7 +136,7 @@ class Steps(Case):
         log.close()
         with self.assertRaises(foldlog.DatagenEnded):
             log.item("b")
-        with self.assertRaises(foldlog.DatagenEnded):
+        with self.assertRaises(foldlog.DatagenError):
             foldlog.DatagenLog("no/such/name", root=self.root)
 
 
