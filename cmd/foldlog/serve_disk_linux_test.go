@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/study"
@@ -180,7 +181,11 @@ func newFullDisk(t *testing.T, root, address string) *fullDisk {
 	var page struct {
 		Items []struct{ ID string }
 	}
-	d.must("GET", "/api/v1/studies", nil, &page)
+	for deadline := time.Now().Add(time.Minute); len(page.Items) == 0; time.Sleep(10 * time.Millisecond) {
+		if d.must("GET", "/api/v1/studies", nil, &page); time.Now().After(deadline) {
+			t.Fatal("the study is not listed") // lists do not wait for what is being read
+		}
+	}
 	d.study = page.Items[0].ID
 	var made struct{ ID string }
 	d.must("POST", "/api/v1/datagen", map[string]string{"pipeline": "p", "experiment": "e"}, &made)
