@@ -58,6 +58,12 @@ func (s *Server) followStudy(e *eventStream, id string, log *journalLog, seen *s
 			e.send("", "gone", []byte("{}"))
 			return
 		}
+		if snap.Seq() < seen.Seq() {
+			if !e.send(uitoa(snap.Seq()), "reset", []byte("{}")) {
+				return
+			}
+			seen = snap
+		}
 		if snap.Seq() != seen.Seq() {
 			if !s.sendTrials(e, log, seen, snap, st) {
 				return

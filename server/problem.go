@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/server/projection"
@@ -118,6 +119,7 @@ var statuses = []struct {
 	{study.ErrManaged, http.StatusConflict},
 	{study.ErrBudget, http.StatusConflict},
 	{study.ErrExists, http.StatusConflict},
+	{journal.ErrReplaced, http.StatusConflict},
 	{study.ErrTooLarge, http.StatusRequestEntityTooLarge},
 	{study.ErrReserved, http.StatusUnprocessableEntity},
 	{study.ErrInvalid, http.StatusUnprocessableEntity},

@@ -53,9 +53,16 @@ type journalLog struct {
 	gone   bool
 
 	writing sync.Mutex // over what follows
-	writer  *study.Journal
-	writes  int
-	wrote   time.Time
+	writer  *journalWriter
+}
+
+// journalWriter is a journal that is open for changes. The last who uses one that was
+// lost closes it.
+type journalWriter struct {
+	*study.Journal
+	users int
+	used  time.Time
+	lost  bool
 }
 
 const (
@@ -210,7 +217,7 @@ func (st *studies) rest() {
 		}
 		log.mu.Unlock()
 		log.writing.Lock()
-		if log.writer != nil && log.writes == 0 && time.Since(log.wrote) > writerIdle {
+		if log.writer != nil && log.writer.users == 0 && time.Since(log.writer.used) > writerIdle {
 			if err := log.writer.Close(); err != nil {
 				st.server.log.Warn("journal not closed", "journal", log.path, "err", err)
 			}
@@ -283,11 +290,31 @@ func (l *journalLog) read(ctx context.Context) error {
 			return err
 		}
 		l.reader = r
-	} else if err := l.reader.Refresh(ctx); err != nil {
-		return err
+	} else {
+		resets := l.reader.Resets()
+		if err := l.reader.Refresh(ctx); err != nil {
+			return err
+		}
+		if l.reader.Resets() != resets {
+			l.rewind()
+		}
 	}
 	l.take(l.reader.Snapshot())
 	return nil
+}
+
+// rewind forgets what is no longer the journal's history: an older copy has taken its
+// place, or a power loss has taken the end of it.
+func (l *journalLog) rewind() {
+	l.snap = nil
+	l.digests.reset()
+	l.owner.mu.Lock()
+	defer l.owner.mu.Unlock()
+	for id, ref := range l.owner.byStudy {
+		if ref.log == l {
+			delete(l.owner.byStudy, id)
+		}
+	}
 }
 
 // take makes a newer snapshot what readers see.
@@ -356,25 +383,45 @@ func (l *journalLog) write(ctx context.Context, change func(study.Storage) error
 	if err != nil {
 		return nil, err
 	}
-	defer l.doneWriting()
-	if err := change(w); err != nil {
+	err = change(w)
+	snap := w.Snapshot()
+	l.doneWriting(w, err)
+	if err != nil {
 		return nil, err
 	}
-	snap := w.Snapshot()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.take(snap)
 	return snap, nil
 }
 
-func (l *journalLog) doneWriting() {
+// doneWriting gives a writer back after a change. One whose journal is not there any
+// more is of no use to anybody: the next change opens what is there now.
+func (l *journalLog) doneWriting(w *journalWriter, err error) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	l.writes--
-	l.wrote = time.Now()
+	w.users--
+	w.used = time.Now()
+	if lostJournal(err) {
+		w.lost = true
+		if l.writer == w {
+			l.writer = nil
+		}
+	}
+	if w.lost && w.users == 0 {
+		if err := w.Close(); err != nil {
+			l.owner.server.log.Warn("journal not closed", "journal", l.path, "err", err)
+		}
+	}
 }
 
-func (l *journalLog) openWriter(ctx context.Context) (*study.Journal, error) {
+// lostJournal tells that another journal, or none, is where one was.
+func lostJournal(err error) bool {
+	return errors.Is(err, journal.ErrReplaced) || errors.Is(err, journal.ErrHeadMissing) || errors.Is(err, journal.ErrDataMissing) ||
+		errors.Is(err, fs.ErrNotExist)
+}
+
+func (l *journalLog) openWriter(ctx context.Context) (*journalWriter, error) {
 	if err := l.current(); err != nil {
 		return nil, err
 	}
@@ -385,9 +432,9 @@ func (l *journalLog) openWriter(ctx context.Context) (*study.Journal, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.writer = w
+		l.writer = &journalWriter{Journal: w}
 	}
-	l.writes++
+	l.writer.users++
 	return l.writer, nil
 }
 

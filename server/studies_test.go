@@ -192,10 +192,16 @@ func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
 	defer cancel()
 	var d StudyDetail
 	s.get(base, &d)
+	// The stream begins with what is there when it is opened: a seq that is older is
+	// answered with a reset.
 	numbers := make(chan int)
 	go func() {
 		defer close(numbers)
-		s.events(ctx, base+"/live?seq="+fmt.Sprint(uint64(d.Seq)), "", func(_, kind, data string) bool {
+		s.events(ctx, base+"/live?seq=0", "", func(_, kind, data string) bool {
+			if kind == "reset" {
+				numbers <- -1
+				return false
+			}
 			var live LiveTrials
 			unmarshal(t, data, &live)
 			for _, it := range live.Items {
@@ -204,6 +210,9 @@ func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
 			return kind == "trials"
 		})
 	}()
+	if n := <-numbers; n != -1 {
+		t.Fatalf("trial %d has changed", n)
+	}
 	j, err := study.OpenJournal(ctx, filepath.Join(s.root, "s.atj"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -215,10 +224,71 @@ func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
 	if n := <-numbers; n != 1 {
 		t.Errorf("trial %d has changed", n)
 	}
+	for n := range numbers {
+		t.Errorf("trial %d has changed", n)
+	}
 	s.post(base+"/ask", map[string]any{}, nil)
 	s.get(base, &d)
 	if d.Trials != 2 || d.States.Running != 2 {
 		t.Errorf("%+v", d)
+	}
+}
+
+func TestAnOlderHeadTakesTheJournalsPlace(t *testing.T) {
+	s := newSite(t, Options{})
+	id := newStudy(s, "s.atj")
+	base := "/api/v1/studies/" + id
+	s.post(base+"/ask", map[string]any{}, nil)
+	path := filepath.Join(s.root, "s.atj")
+	head, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.post(base+"/ask", map[string]any{}, nil)
+	}
+	var d StudyDetail
+	if s.get(base, &d); d.Trials != 4 {
+		t.Fatalf("%+v", d)
+	}
+	// As after a power loss that took the last renames, or a head from a backup.
+	if err := os.WriteFile(path+"~", head, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+"~", path); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the older copy is seen", func() bool {
+		s.get(base, &d)
+		return d.Trials == 1
+	})
+	var asked TrialItem
+	s.post(base+"/ask", map[string]any{}, &asked)
+	if s.get(base, &d); asked.Number != 1 || d.Trials != 2 {
+		t.Errorf("trial %d of %d", asked.Number, d.Trials)
+	}
+}
+
+func TestAnotherJournalTakesTheJournalsPlace(t *testing.T) {
+	s := newSite(t, Options{})
+	base := "/api/v1/studies/" + newStudy(s, "s.atj")
+	s.post(base+"/ask", map[string]any{}, nil)
+	s.post(base+"/ask", map[string]any{}, nil)
+	os.RemoveAll(filepath.Join(s.root, "s.atj"))
+	os.RemoveAll(filepath.Join(s.root, "s.atj.d"))
+	newStudy(s, "s.atj")
+	var d StudyDetail
+	s.eventually("the other journal is seen", func() bool {
+		a := s.do("GET", base, nil)
+		return a.status == 200 && json.Unmarshal(a.body, &d) == nil && d.Trials == 0
+	})
+	var asked TrialItem
+	s.eventually("the other journal is written to", func() bool {
+		a := s.do("POST", base+"/ask", map[string]any{})
+		return a.status == 200 && json.Unmarshal(a.body, &asked) == nil
+	})
+	if s.get(base, &d); asked.Number != 0 || d.Trials != 1 {
+		t.Errorf("trial %d of %d", asked.Number, d.Trials)
 	}
 }
 

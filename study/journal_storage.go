@@ -167,10 +167,11 @@ func (m *machine) Settle(published bool) {
 
 // JournalReader follows a journal without writing to it.
 type JournalReader struct {
-	mu    sync.Mutex // serialises the reader
-	r     *journal.Reader
-	d     Decoder
-	state shared
+	mu     sync.Mutex // serialises the reader
+	r      *journal.Reader
+	d      Decoder
+	state  shared
+	resets int
 }
 
 var _ journal.Applier = (*readMachine)(nil)
@@ -203,6 +204,14 @@ func (j *JournalReader) Refresh(ctx context.Context) error {
 // Snapshot returns the state as of the last refresh, without waiting for one.
 func (j *JournalReader) Snapshot() *Snapshot { return j.state.snapshot() }
 
+// Resets counts how often the history that had been read was found to be none any
+// more, and was read anew: snapshots from before it are of no use.
+func (j *JournalReader) Resets() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.resets
+}
+
 // Header returns the journal's header as last read.
 func (j *JournalReader) Header() journal.Header {
 	j.mu.Lock()
@@ -226,4 +235,7 @@ func (m *readMachine) Apply(rec *journal.Record) error {
 }
 
 // Reset implements [journal.Applier].
-func (m *readMachine) Reset() { m.state.reset() }
+func (m *readMachine) Reset() {
+	m.state.reset()
+	m.resets++
+}
