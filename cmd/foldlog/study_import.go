@@ -48,7 +48,7 @@ record that a whole one follows on the same line, the whole one is used.`,
 func (a *app) importOptuna(ctx context.Context, from, to string) error {
 	if _, _, away, _ := remote.Parse(to, a.Var("FOLDLOG_SERVER")); away {
 		return cli.WithHint(errors.New("an import makes a journal on this machine, and not at a server"),
-			"import it to a file, and copy that into the root of the server with foldlog cp")
+			"import it to a file, and copy that into the root there, on that machine")
 	}
 	f, err := os.Open(from)
 	if err != nil {
