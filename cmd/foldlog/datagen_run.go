@@ -236,8 +236,8 @@ type datagenRunReport struct {
 	Run    string `json:"run"` // as the log names it
 	TookMS int64  `json:"took_ms"`
 	pipeline.Report
-	Outages  int   `json:"outages"`   // of the storage, that were waited out
-	WaitedMS int64 `json:"waited_ms"` // in them
+	Outages  int   `json:"outages"`   // of the storage, one that the run gave up on included
+	WaitedMS int64 `json:"waited_ms"` // how long they took together
 }
 
 func (a *app) printDatagenRun(r *datagenRunReport, asJSON bool) error {
