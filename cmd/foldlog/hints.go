@@ -9,6 +9,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/metrics/trainlog"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/runner"
@@ -35,6 +36,7 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(datagen.ErrUnsure), Hint: "the log says what became of it; run the same command again"},
 		{Match: cli.Is(datagen.ErrHeld), Hint: "wait until its process has ended, or died for as long as its lease"},
 		{Match: cli.Is(datagen.ErrFault), Hint: "foldlog datagen item LOG ITEM --trajectory shows the item; begin it anew to go on"},
+		{Match: cli.Is(trainlog.ErrNoOpen), Hint: "--slug names the run"},
 		certificateHint,
 		{Match: cli.Is(fs.ErrExist), Hint: "give a path that does not exist"},
 		{Match: cli.Is(study.ErrTooLarge), Hint: "nothing was written; keep large things in files, and their paths in the journal"},

@@ -15,9 +15,6 @@ import (
 	"github.com/foldlog/foldlog/metrics/tensorboard"
 )
 
-// ErrFormat is the reason of a file that nothing can be imported from.
-var ErrFormat = errors.New("neither a TensorBoard event file nor JSON lines")
-
 // Importer makes one stream of files: Read takes each of them, and Stream spells it.
 // The same files make the same stream.
 type Importer struct {
@@ -26,7 +23,7 @@ type Importer struct {
 	Meta        metrics.Metadata // of the run's identity
 	Running     bool             // the run goes on: the stream has no done
 	Reading     Reading          // of JSON lines
-	Told        func(error)      // is told each record that is passed over, and torn ends
+	Told        func(error)      // is told each record that is passed over, and torn ends; nil for nobody
 
 	Points int64 // the numbers that were read
 	Others int64 // the histograms, images and texts that were left out
@@ -84,7 +81,13 @@ func (im *Importer) refuse(name string, err error) {
 	if im.Lost++; im.Lost == 1 {
 		im.First = err
 	}
-	im.Told(err)
+	im.tell(err)
+}
+
+func (im *Importer) tell(err error) {
+	if im.Told != nil {
+		im.Told(err)
+	}
 }
 
 func (im *Importer) events(in io.Reader, f *File, p *part) error {
@@ -96,7 +99,7 @@ func (im *Importer) events(in io.Reader, f *File, p *part) error {
 		im.refuse(f.Name, bad)
 	}
 	if log.Torn != nil {
-		im.Told(fmt.Errorf("read %s: %w", f.Name, log.Torn))
+		im.tell(fmt.Errorf("read %s: %w", f.Name, log.Torn))
 	}
 	im.Others += log.Others
 	for _, s := range log.Scalars {

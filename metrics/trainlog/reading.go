@@ -12,6 +12,14 @@ import (
 	"github.com/foldlog/foldlog/metrics"
 )
 
+var (
+	// ErrFormat is the reason of a file that nothing can be imported from.
+	ErrFormat = errors.New("neither a TensorBoard event file nor JSON lines")
+	// ErrNoOpen is the reason of a line that comes before its run is known: neither the
+	// input nor Recorder.Slug has named it.
+	ErrNoOpen = errors.New("no open has come that names the run")
+)
+
 // Reading says how the values on a line of a training log become metrics. The zero
 // value makes one of every number, and knows no steps.
 type Reading struct {

@@ -2,7 +2,6 @@ package trainlog
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/foldlog/foldlog/metrics"
 )
@@ -15,7 +14,7 @@ type Recorder struct {
 	Description string           // of every open, "" for that of the input
 	Meta        metrics.Metadata // what is added to every open
 	Reading     Reading          // of lines that are no events
-	Refused     func(error)      // is told the first line that could not be taken
+	Refused     func(error)      // is told the first line that could not be taken; nil for nobody
 
 	opened      bool
 	ownOpen     bool           // the input has no open, so that its end is the run's
@@ -58,7 +57,9 @@ func (r *Recorder) refuse(it *metrics.Item, err error) {
 	}
 	if r.unread++; r.unread == 1 {
 		r.firstUnread = onLine(it, err)
-		r.Refused(r.firstUnread)
+		if r.Refused != nil {
+			r.Refused(r.firstUnread)
+		}
 	}
 }
 
@@ -72,9 +73,6 @@ func (r *Recorder) Metric(name string, value metrics.Number, metadata metrics.Me
 		_ = r.Emitter.Emit(&e) // what becomes of it is in the report
 	}
 }
-
-// errNoOpen is the error of an event that comes before its run is known.
-var errNoOpen = errors.New("no open has come, and no --slug names the run")
 
 // event passes an event of the input on.
 func (r *Recorder) event(e *metrics.Event) error {
@@ -149,7 +147,7 @@ func (r *Recorder) begin() error {
 		return nil
 	}
 	if r.Slug == "" {
-		return errNoOpen
+		return ErrNoOpen
 	}
 	open, err := metrics.NewOpen(r.Slug, r.Description, r.Meta)
 	if err != nil {

@@ -82,6 +82,14 @@ func TestLinesThatCannotBeTakenAreCounted(t *testing.T) {
 	}
 }
 
+func TestARunThatNobodyNamesIsNotRecorded(t *testing.T) {
+	r := Recorder{} // which tells nobody
+	stream := recorded(t, &r, "a=1\n"+`{"ts_ms":2,"kind":"done","slug":"r"}`+"\n", "")
+	if lines, first := r.Unread(); lines != 2 || !errors.Is(first, ErrNoOpen) || stream != "" || r.Opened() {
+		t.Errorf("%d lines, the first: %v; stream %q", lines, first, stream)
+	}
+}
+
 func TestWhatTheMachineSaysHasThePlaceOfTheLatestStep(t *testing.T) {
 	r := Recorder{Refused: func(err error) { t.Error(err) }}
 	r.Metric("system/load", metrics.Float(1), "") // of which run is not known yet
