@@ -279,18 +279,27 @@ func statusError(resp *http.Response) error {
 
 // call posts JSON and reads JSON.
 func (c *Client) call(ctx context.Context, path string, query url.Values, in, out any) error {
+	_, err := c.post(ctx, path, query, in, out)
+	return err
+}
+
+// post is call, and tells how often the request was sent.
+func (c *Client) post(ctx context.Context, path string, query url.Values, in, out any) (tries int, err error) {
 	b, err := json.Marshal(in)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	resp, err := c.send(ctx, &request{method: http.MethodPost, path: path, query: query, header: http.Header{"Content-Type": {"application/json"}},
-		body: func() (io.Reader, int64) { return bytes.NewReader(b), int64(len(b)) }})
+	body := func() (io.Reader, int64) {
+		tries++
+		return bytes.NewReader(b), int64(len(b))
+	}
+	resp, err := c.send(ctx, &request{method: http.MethodPost, path: path, query: query, header: http.Header{"Content-Type": {"application/json"}}, body: body})
 	if err != nil {
-		return err
+		return tries, err
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("%w: read answer: %w", ErrAway, err)
+		return tries, fmt.Errorf("%w: read answer: %w", ErrAway, err)
 	}
-	return nil
+	return tries, nil
 }

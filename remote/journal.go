@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -127,30 +128,76 @@ func (l *journalLog) since(ctx context.Context, after *uint64, apply func(*journ
 	}
 }
 
+// signed is an operation that names its request: who does not know whether that was
+// carried out by a server that is no more finds it.
+func signed(op []byte, id string) []byte {
+	if bytes.Contains(op, []byte(study.RequestField)) || !bytes.HasSuffix(op, []byte("}")) {
+		return op
+	}
+	return fmt.Appendf(nil, `%s,%q:%q}`, op[:len(op)-1], study.RequestField, id)
+}
+
 // Append implements [study.Log].
 func (l *journalLog) Append(ctx context.Context, after uint64, ops [][]byte) (worker, atMillis uint64, err error) {
+	id := rand.Text()
 	raw := make([]json.RawMessage, len(ops))
 	for i, op := range ops {
 		raw[i] = op
 	}
+	raw[0] = signed(ops[0], id)
 	in := struct {
 		ID    string            `json:"id"`
 		After uint64            `json:"after,string"`
 		Ops   []json.RawMessage `json:"ops"`
-	}{rand.Text(), after, raw}
+	}{id, after, raw}
 	var out struct {
 		Worker uint64 `json:"worker,string"`
 		AtMS   uint64 `json:"at_ms,string"`
 	}
-	err = l.c.call(ctx, opsPath, url.Values{"path": {l.path}}, in, &out)
+	tries, err := l.c.post(ctx, opsPath, url.Values{"path": {l.path}}, in, &out)
 	var status *StatusError
+	uncertain := func(err error) error {
+		return &journal.UncertainError{First: after + 1, Last: after + uint64(len(ops)), Err: err}
+	}
 	switch {
 	case err == nil:
 		return out.Worker, out.AtMS, nil
 	case errors.As(err, &status) && status.Status == http.StatusPreconditionFailed:
+		if tries > 1 {
+			// An earlier try may be what has moved the journal.
+			rec, err := l.published(ctx, after, id)
+			if err != nil {
+				return 0, 0, uncertain(err)
+			}
+			if rec != nil {
+				return rec.Worker, rec.AtMillis, nil
+			}
+		}
 		return 0, 0, fmt.Errorf("%w: %w", study.ErrConflict, err)
 	case errors.As(err, &status) && !errors.Is(err, ErrAway):
 		return 0, 0, fmt.Errorf("publish operations: %w", err)
 	}
-	return 0, 0, &journal.UncertainError{First: after + 1, Last: after + uint64(len(ops)), Err: err}
+	return 0, 0, uncertain(err)
+}
+
+// errFound ends a look at a journal.
+var errFound = errors.New("found")
+
+// published looks whether a request has published what follows after, and returns the
+// first record of it, nil if others did.
+func (l *journalLog) published(ctx context.Context, after uint64, id string) (found *journal.Record, err error) {
+	err = l.Since(ctx, after, func(rec *journal.Record) error {
+		var op map[string]json.RawMessage
+		if err := json.Unmarshal(rec.Op, &op); err != nil {
+			return err
+		}
+		if string(op[study.RequestField]) == strconv.Quote(id) {
+			found = &journal.Record{Seq: rec.Seq, Worker: rec.Worker, AtMillis: rec.AtMillis}
+		}
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return found, err
 }

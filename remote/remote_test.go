@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,6 +150,76 @@ func TestAJournalAtAServerIsOneForAll(t *testing.T) {
 	}
 	if a, b := j.Snapshot().Seq(), disk.Snapshot().Seq(); a != b {
 		t.Errorf("%d operations here, %d on disk", a, b)
+	}
+}
+
+// restarting is a server that takes a request and is killed before it answers: another
+// one over the same root is there for the next try.
+type restarting struct {
+	http.RoundTripper
+	kill func()
+	once sync.Once
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *restarting) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	resp, err = r.RoundTripper.RoundTrip(req)
+	if req.Method == http.MethodPost && err == nil && resp.StatusCode == http.StatusOK {
+		r.once.Do(func() {
+			resp.Body.Close()
+			r.kill()
+			resp, err = nil, errLost
+		})
+	}
+	return resp, err
+}
+
+// newRoot makes a root with a journal that holds a study.
+func newRoot(t *testing.T) (root string, handler *atomic.Value) {
+	t.Helper()
+	root, handler = t.TempDir(), new(atomic.Value)
+	disk, err := study.CreateJournal(t.Context(), filepath.Join(root, "s.atj"), nil)
+	must(t, err)
+	_, _, err = study.OpenOrCreate(t.Context(), disk, study.Config{Name: "s", Directions: []study.Direction{study.Minimize}})
+	must(t, err)
+	must(t, disk.Close())
+	return root, handler
+}
+
+func TestWhatAServerPublishedBeforeItWasKilledIsNotPublishedAgain(t *testing.T) {
+	root, handler := newRoot(t)
+	start := func() {
+		s, err := server.New(server.Options{Root: root, Cache: t.TempDir()})
+		must(t, err)
+		t.Cleanup(func() { must(t, s.Close()) })
+		handler.Store(s.Handler())
+	}
+	start()
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.Load().(http.Handler).ServeHTTP(w, r) }))
+	defer h.Close()
+	net := &restarting{RoundTripper: h.Client().Transport, kill: start}
+	c := &remote.Client{Base: h.URL, HTTP: &http.Client{Transport: net}, Patience: time.Minute}
+	j, err := c.OpenJournal(t.Context(), "s.atj", nil)
+	must(t, err)
+	must(t, j.Update(t.Context(), func(tx *study.Tx) error { _, err := tx.CreateTrial(0, nil); return err }))
+	must(t, j.Update(t.Context(), func(tx *study.Tx) error { _, err := tx.CreateTrial(0, nil); return err }))
+	disk, err := study.OpenJournalReader(filepath.Join(root, "s.atj"), nil)
+	must(t, err)
+	defer disk.Close()
+	for name, snap := range map[string]*study.Snapshot{"here": j.Snapshot(), "on disk": disk.Snapshot()} {
+		st, err := snap.Study(0)
+		must(t, err)
+		if st.NumTrials() != 2 {
+			t.Errorf("%s: %d trials", name, st.NumTrials())
+		}
+	}
+	r, err := journal.OpenReader(filepath.Join(root, "s.atj"), nil)
+	must(t, err)
+	defer r.Close()
+	replay := study.NewReplay()
+	must(t, r.Refresh(replay))
+	if notes := replay.Notes(); len(notes) > 0 {
+		t.Errorf("verification finds %q", notes)
 	}
 }
 

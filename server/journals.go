@@ -32,6 +32,7 @@ type opTail struct {
 	used   time.Time
 	sent   map[string]sentOps // by the id that a client drew
 	order  []string
+	busy   map[string]chan struct{} // the requests that are being carried out
 }
 
 // sentOps is an append that was answered.
@@ -61,7 +62,7 @@ func (t *opTails) of(path string) *opTail {
 		if t.tail == nil {
 			t.tail = map[string]*opTail{}
 		}
-		tail = &opTail{sent: map[string]sentOps{}}
+		tail = &opTail{sent: map[string]sentOps{}, busy: map[string]chan struct{}{}}
 		t.tail[path] = tail
 	}
 	tail.used = time.Now()
@@ -308,9 +309,10 @@ func (s *Server) appendOps(ctx context.Context, in *appendOpsInput) (*struct{ Bo
 		return nil, err
 	}
 	tail := s.tails.of(in.Path)
-	if answer, ok := tail.answered(in.Body.ID, uint64(in.Body.After)); ok {
-		return &struct{ Body OpsAnswer }{answer}, nil
+	if answer, ok, err := tail.begin(ctx, in.Body.ID, uint64(in.Body.After)); ok || err != nil {
+		return &struct{ Body OpsAnswer }{answer}, err
 	}
+	defer tail.end(in.Body.ID)
 	var answer OpsAnswer
 	_, err = l.update(context.WithoutCancel(ctx), func(tx *study.Tx) error {
 		if tx.Snapshot().Seq() != uint64(in.Body.After) {
@@ -345,11 +347,38 @@ func applyOps(ctx context.Context, tx *study.Tx, ops []Object) error {
 	return nil
 }
 
-func (t *opTail) answered(id string, after uint64) (OpsAnswer, bool) {
+// begin returns the answer to a request that came before, or lets it be carried out
+// until end. One that is sent again while that is being done waits for it.
+func (t *opTail) begin(ctx context.Context, id string, after uint64) (answer OpsAnswer, ok bool, err error) {
+	for {
+		t.mu.Lock()
+		got, ok := t.sent[id]
+		first := t.busy[id]
+		if first == nil && !ok {
+			t.busy[id] = make(chan struct{})
+		}
+		t.mu.Unlock()
+		switch {
+		case ok && got.after == after:
+			return got.answer, true, nil
+		case ok:
+			return answer, false, problem(http.StatusConflict, "the id was used for something else")
+		case first == nil:
+			return answer, false, nil
+		}
+		select {
+		case <-first:
+		case <-ctx.Done():
+			return answer, false, problem(http.StatusServiceUnavailable, "the request is still being carried out")
+		}
+	}
+}
+
+func (t *opTail) end(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	got, ok := t.sent[id]
-	return got.answer, ok && got.after == after
+	close(t.busy[id])
+	delete(t.busy, id)
 }
 
 func (t *opTail) remember(id string, sent sentOps) {

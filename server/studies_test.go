@@ -234,6 +234,31 @@ func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
 	}
 }
 
+func TestARequestThatIsSentAgainMeanwhileIsAnsweredAsTheFirstTime(t *testing.T) {
+	s := newSite(t, Options{})
+	base := "/api/v1/studies/" + newStudy(s, "s.atj")
+	for round := range 5 {
+		var d StudyDetail
+		s.get(base, &d)
+		op := fmt.Sprintf(`{"kind":"create-trial","study":0,"trial":%d,"number":%[1]d,"template":{"fixed":{},"parent":null}}`, round)
+		body := map[string]any{"id": fmt.Sprintf("request-%d", round), "after": fmt.Sprint(uint64(d.Seq)), "ops": []any{json.RawMessage(op)}}
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				a := s.do("POST", "/api/v1/journals/ops?path=s.atj", body)
+				var got OpsAnswer
+				if a.status != 200 || json.Unmarshal(a.body, &got) != nil || got.Seq != d.Seq+1 {
+					t.Errorf("after %d: %d %s", uint64(d.Seq), a.status, a.body)
+				}
+			})
+		}
+		all.Wait()
+		if s.get(base, &d); d.Trials != round+1 {
+			t.Errorf("%d trials in round %d", d.Trials, round)
+		}
+	}
+}
+
 func TestAnOlderHeadTakesTheJournalsPlace(t *testing.T) {
 	s := newSite(t, Options{})
 	id := newStudy(s, "s.atj")

@@ -98,7 +98,9 @@ func (r *Replay) note(word, name string) {
 
 func (r *Replay) extra(fields []Field) {
 	for _, f := range fields {
-		r.note("unknown field", fmt.Sprintf("%.80q", f.Key))
+		if f.Key != RequestField {
+			r.note("unknown field", fmt.Sprintf("%.80q", f.Key))
+		}
 	}
 }
 

@@ -135,6 +135,10 @@ var reservedPrefixes = []string{"atune:", SystemPrefix}
 // SystemPrefix begins the keys of attributes that are this program's own.
 const SystemPrefix = "foldlog:"
 
+// RequestField is a field that any operation may have beside its own: the request by
+// which it was published, of a client that would know it again.
+const RequestField = SystemPrefix + "request"
+
 func checkUserKey(key string) error {
 	for _, p := range reservedPrefixes {
 		if strings.HasPrefix(key, p) {
