@@ -11,7 +11,7 @@ import (
 
 const logsPath = "/api/v1/logs"
 
-// ErrOld: what answers does not know a call.
+// ErrOld is an answer of something that does not know a call.
 var ErrOld = errors.New("what answers is an older Foldlog server, or none")
 
 // Log is a log at a server. What is 0 or empty is of other kinds.
