@@ -29,7 +29,7 @@ function chromium(profile) {
     p.stdio[3].write(JSON.stringify({ id: last, method, params, ...(sessionId && { sessionId }) }) + '\0')
   })
   const ended = new Promise(done => p.on('exit', done))
-  return { send, close: () => { p.kill(); return ended } }
+  return { send, close: () => { send('Browser.close'); return ended } }
 }
 
 const root = tempRoot(), profile = tempRoot()
