@@ -51,6 +51,19 @@ func (n Number) Float64() float64 {
 // Int64 returns the value if it is an integer that fits.
 func (n Number) Int64() (int64, bool) { return int64(n.bits), n.kind == intNumber }
 
+// Whole returns the value if it is a whole number that fits, however it is spelled: 100
+// and 100.0 are the same.
+func (n Number) Whole() (int64, bool) {
+	if n.kind != floatNumber {
+		return n.Int64()
+	}
+	f := n.Float64()
+	if f != math.Trunc(f) || f < -1<<63 || f >= 1<<63 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
 // IsInteger tells whether the value is spelled without point and exponent.
 func (n Number) IsInteger() bool { return n.kind != floatNumber }
 

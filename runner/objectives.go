@@ -83,8 +83,8 @@ func (o *objectives) object(values []metrics.Value) int64 {
 	step := int64(-1)
 	found := false
 	for _, v := range values {
-		if v.Name == "step" {
-			if n, ok := wholeStep(v.Number); ok {
+		if v.Name == "step" && v.IsNumber {
+			if n, ok := v.Number.Whole(); ok {
 				step = n
 			}
 		}
@@ -107,16 +107,6 @@ func (o *objectives) object(values []metrics.Value) int64 {
 	}
 	o.endRow()
 	return step
-}
-
-// wholeStep takes a step that is a whole number, however it is spelled: 100 and
-// 100.0 are the same.
-func wholeStep(n metrics.Number) (int64, bool) {
-	if i, ok := n.Int64(); ok {
-		return i, true
-	}
-	f := n.Float64()
-	return int64(f), f == math.Trunc(f) && f >= 0 && f < 1<<63
 }
 
 func (o *objectives) value(name string, step int64, v float64) {

@@ -28,6 +28,8 @@ func TestObjectivesFromOutput(t *testing.T) {
 		{"steps that are spelled as floats", []string{"loss"},
 			[]string{`{"step":100.0,"loss":1}`, `{"step":2e2,"loss":2}`, `{"step":200.5,"loss":3}`, `{"step":1e30,"loss":4}`},
 			[]string{"100 [1]", "200 [2]", "201 [3]", "202 [4]"}, "[4] <nil>"},
+		{"steps that are no numbers", []string{"loss"},
+			[]string{`{"step":"first","loss":1}`, `{"step":"second","loss":2}`}, []string{"0 [1]", "1 [2]"}, "[2] <nil>"},
 		{"plain objects without steps", []string{"loss"},
 			[]string{`{"loss":1}`, `{"x":2}`, `{"loss":3}`}, []string{"0 [1]", "1 [3]"}, "[3] <nil>"},
 		{"nested names", []string{"val/loss"}, []string{`{"val":{"loss":2}}`}, []string{"0 [2]"}, "[2] <nil>"},

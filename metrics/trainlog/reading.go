@@ -6,7 +6,6 @@ package trainlog
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/foldlog/foldlog/metrics"
@@ -42,7 +41,7 @@ func (r *Reading) line(values []metrics.Value) (lineValues, error) {
 	for _, value := range values {
 		switch {
 		case r.Step != "" && value.Name == r.Step && value.IsNumber:
-			step, ok := wholeStep(value.Number)
+			step, ok := value.Number.Whole()
 			if !ok {
 				return out, fmt.Errorf("%s %s is no step", r.Step, value.Number)
 			}
@@ -61,15 +60,6 @@ func tagText(v metrics.Value) string {
 		return v.Number.String()
 	}
 	return v.Text
-}
-
-// wholeStep is a number as a step: an integer, also one spelled as a float.
-func wholeStep(n metrics.Number) (int64, bool) {
-	if step, ok := n.Int64(); ok {
-		return step, true
-	}
-	f := n.Float64()
-	return int64(f), f == math.Trunc(f) && math.Abs(f) < 1<<53
 }
 
 // onLine says which line an error is about, unless it says so itself.
