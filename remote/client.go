@@ -229,7 +229,7 @@ func (c *Client) unanswered(err error) error {
 	switch {
 	case errors.As(err, &certificate):
 		return err
-	case errors.As(err, &scheme), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.As(err, &scheme), errors.Is(err, http.ErrSchemeMismatch):
 		return ErrPlain
 	case errors.As(err, &name) && name.IsNotFound && !c.answered.Load():
 		return fmt.Errorf("%w: %w", ErrNoHost, err)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -391,6 +392,15 @@ func TestAddressesAreTakenApart(t *testing.T) {
 func TestAServerThatIsAwayIsWaitedForOnlySoLong(t *testing.T) {
 	c := &remote.Client{Base: "http://127.0.0.1:1", Patience: 200 * time.Millisecond}
 	if _, err := c.OpenJournal(context.Background(), "x.atj", nil); !errors.Is(err, remote.ErrAway) {
+		t.Error(err)
+	}
+}
+
+func TestAServerWithoutTLSIsToldAtOnce(t *testing.T) {
+	_, plain := newServer(t)
+	c := &remote.Client{Base: strings.Replace(plain.Base, "http:", "https:", 1), HTTP: plain.HTTP, Patience: time.Hour}
+	_, err := c.OpenJournal(t.Context(), "x.atj", nil)
+	if !errors.Is(err, remote.ErrPlain) || errors.Is(err, remote.ErrAway) {
 		t.Error(err)
 	}
 }
