@@ -190,10 +190,7 @@ func (s *Server) registerFiles(api huma.API) {
 	op := operation(http.MethodGet, filesPath, "get-file", "A file of a log as it is, or a directory of one", "files")
 	op.Description = "With path the bytes, parts of them by Range; " + modifiedHeader + " says when they were written. With list JSON lines: a FileLine for each entry of a directory, " +
 		"and one with end, without which the answer is cut. Files that are of no log are not there."
-	op.Parameters = []*huma.Param{
-		{Name: "path", In: "query", Description: "of a file under the root", Schema: &huma.Schema{Type: huma.TypeString}},
-		{Name: "list", In: "query", Description: "path of a directory under the root", Schema: &huma.Schema{Type: huma.TypeString}},
-	}
+	op.Parameters = []*huma.Param{textParam("path", "of a file under the root"), textParam("list", "path of a directory under the root")}
 	op.Responses = map[string]*huma.Response{strconv.Itoa(http.StatusOK): {Description: http.StatusText(http.StatusOK)}}
 	api.OpenAPI().AddOperation(&op)
 }

@@ -236,20 +236,22 @@ func (s *Server) registerObjects(api huma.API) {
 	})
 	s.mux.HandleFunc("PUT "+objectsPath, s.changeObject(s.putObject))
 	s.mux.HandleFunc("DELETE "+objectsPath, s.changeObject(s.deleteObject))
-	query := func(name, doc string) *huma.Param {
-		return &huma.Param{Name: name, In: "query", Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
-	}
 	add := func(method, id, summary, doc string, status int, params ...*huma.Param) {
 		op := operation(method, objectsPath, id, summary, "objects")
 		op.Description, op.Parameters = doc, params
 		op.Responses = map[string]*huma.Response{strconv.Itoa(status): {Description: http.StatusText(status)}}
 		api.OpenAPI().AddOperation(&op)
 	}
-	key := query("key", "path of the file of a datagen log under the root")
+	key := textParam("key", "path of the file of a datagen log under the root")
 	add(http.MethodGet, "get-object", "A file of a datagen log, or a list of them",
 		"With key the bytes, parts of them by Range; "+modifiedHeader+" says when they were written. Without, JSON lines: an ObjectLine for each file whose path begins with prefix, "+
 			"in order, after a key, with delimiter=true what is below the next slash as one. Without a last line with end the answer is cut.",
-		http.StatusOK, key, query("prefix", "of the paths"), query("after", "a key that comes before"), query("delimiter", "true or nothing"))
+		http.StatusOK, key, textParam("prefix", "of the paths"), textParam("after", "a key that comes before"), textParam("delimiter", "true or nothing"))
 	add(http.MethodPut, "put-object", "Write a file of a datagen log", "Durable before the answer. With If-None-Match: * it must not be there: 412 if it is.", http.StatusNoContent, key)
 	add(http.MethodDelete, "delete-object", "Remove a file of a datagen log", "One that is not there is no error.", http.StatusNoContent, key)
+}
+
+// textParam describes a parameter of a query that huma does not read itself.
+func textParam(name, doc string) *huma.Param {
+	return &huma.Param{Name: name, In: "query", Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
 }

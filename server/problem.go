@@ -48,14 +48,7 @@ func (p *Problem) ContentType(string) string { return "application/problem+json"
 var _ huma.StatusError = (*Problem)(nil)
 
 func problem(status int, detail string) *Problem {
-	return &Problem{Type: "about:blank", Title: statusText(status), Status: status, Detail: detail}
-}
-
-func statusText(status int) string {
-	if status == http.StatusInsufficientStorage {
-		return "Insufficient Storage"
-	}
-	return http.StatusText(status)
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
 // init makes huma spell its own errors, those of validation, as ours. No other
@@ -80,7 +73,7 @@ func init() {
 func refuse(w http.ResponseWriter, status int, detail string) {
 	b, err := json.Marshal(problem(status, detail))
 	if err != nil {
-		http.Error(w, statusText(status), status)
+		http.Error(w, http.StatusText(status), status)
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")

@@ -338,9 +338,6 @@ func (l *journalLog) take(snap *study.Snapshot) {
 	l.owner.mu.Unlock()
 }
 
-// sameFile tells whether two looks saw one file.
-func sameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) }
-
 func (l *journalLog) fullPath() string { return inRoot(l.owner.server.root, l.path) }
 
 // snapshot is the newest state that is known, read if need be.
@@ -366,7 +363,7 @@ func (l *journalLog) stale() bool {
 // before it was read may have changed again within the same tick of the file system's
 // clock, and its number may have been given to a new file: it is read once more.
 func (l *journalLog) knows(info fs.FileInfo) bool {
-	return l.info != nil && sameFile(info, l.info) && info.Size() == l.info.Size() && info.ModTime().Equal(l.info.ModTime()) &&
+	return l.info != nil && os.SameFile(info, l.info) && info.Size() == l.info.Size() && info.ModTime().Equal(l.info.ModTime()) &&
 		l.readAt.Sub(info.ModTime()) > coarseClock
 }
 

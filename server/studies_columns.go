@@ -31,16 +31,13 @@ type columnsInput struct {
 type TrialColumns struct {
 	Seq     Count               `json:"seq" doc:"operations in the journal as of this answer"`
 	Numbers Integers            `json:"numbers"`
-	States  Text                `json:"states" doc:"one letter for each trial: w, r, s (paused), c, p (pruned), f"`
+	States  string              `json:"states" doc:"one letter for each trial: w, r, s (paused), c, p (pruned), f"`
 	Values  []Numbers           `json:"values" doc:"one column for each objective; NaN where a trial has none"`
 	Params  map[string]RawArray `json:"params" doc:"one column for each parameter; null where a trial has none"`
 	Started Integers            `json:"started" doc:"milliseconds, 0 before"`
 	Ended   Integers            `json:"ended" doc:"milliseconds, 0 before"`
 	Workers []Count             `json:"workers" doc:"who claimed it last, 0 if nobody"`
 }
-
-// Text is a string that is built by pieces.
-type Text = string
 
 // RawArray is an array of JSON values as they were written.
 type RawArray []byte
