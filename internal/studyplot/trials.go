@@ -19,15 +19,7 @@ const parallelParams = 12
 
 // parallel draws a line per trial through its parameters and its value.
 func (p *Plot) parallel() error {
-	objectives, err := p.chosen()
-	if err != nil {
-		return err
-	}
-	for _, objective := range objectives {
-		list, err := p.slices(objective)
-		if err != nil {
-			return err
-		}
+	return p.eachSlices(func(objective int, list []analysis.ParamSlice) {
 		left := 0
 		if len(p.opts.Params) == 0 && len(list) > parallelParams {
 			left = len(list) - parallelParams
@@ -37,8 +29,7 @@ func (p *Plot) parallel() error {
 		if left > 0 {
 			p.charts[len(p.charts)-1].note(cli.Plural(int64(left), "parameter") + " not drawn; --param names them")
 		}
-	}
-	return nil
+	})
 }
 
 // axisOf is a parameter, or the value, as a column of parallel coordinates.

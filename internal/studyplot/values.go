@@ -97,11 +97,8 @@ func (p *Plot) slices(objective int) ([]analysis.ParamSlice, error) {
 	return list, nil
 }
 
-// shades is how many shades the trials of a slice have.
-const shades = 4
-
-// slice draws a chart per parameter and objective.
-func (p *Plot) slice() error {
+// eachSlices hands out the trials by parameter, for each objective that is drawn.
+func (p *Plot) eachSlices(do func(objective int, list []analysis.ParamSlice)) error {
 	objectives, err := p.chosen()
 	if err != nil {
 		return err
@@ -111,9 +108,23 @@ func (p *Plot) slice() error {
 		if err != nil {
 			return err
 		}
+		do(objective, list)
+	}
+	return nil
+}
+
+// shades is how many shades the trials of a slice have.
+const shades = 4
+
+// slice draws a chart per parameter and objective.
+func (p *Plot) slice() error {
+	err := p.eachSlices(func(objective int, list []analysis.ParamSlice) {
 		for _, s := range list {
 			p.oneSlice(s, objective)
 		}
+	})
+	if err != nil {
+		return err
 	}
 	p.Columns = min(3, len(p.charts))
 	if len(p.charts) == 4 {
