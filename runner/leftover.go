@@ -22,7 +22,7 @@ func (w *worker) clearLeftovers() {
 		return
 	}
 	if n := killLeftovers(absolute(w.Journal)); n > 0 {
-		w.event(Event{Kind: Cleared, Text: fmt.Sprintf("killed %d processes that trials of a dead worker had left running", n)})
+		w.event(Event{Kind: Cleared, Text: fmt.Sprintf("killed what trials of a dead worker had left running (processes: %d)", n)})
 	}
 }
 

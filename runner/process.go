@@ -200,7 +200,8 @@ func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, er
 	return sum, errors.Join(one.streak.err(), s.judge(errs))
 }
 
-// floor is what one worker's messages at a time have.
+// floor is locked for each message of a worker process, so that events are told and
+// counted one at a time.
 type floor struct {
 	sync.Mutex
 	streak streak

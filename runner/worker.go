@@ -164,9 +164,9 @@ func wait(ctx context.Context, drain <-chan struct{}, d time.Duration) {
 	}
 }
 
-// nothingLeft tells whether no trial of this study waits, runs, or has a retry
-// to come; those on hold do not count. Trials of others keep us here: should their worker die, somebody has
-// to take over.
+// nothingLeft tells whether no trial of this study waits, runs, or has a retry to
+// come; those on hold do not count. Trials of others keep us here: should their
+// worker die, somebody has to take over.
 func (w *worker) nothingLeft() bool {
 	snap := w.st.Snapshot()
 	for _, state := range []study.State{study.Waiting, study.Running} {

@@ -103,7 +103,7 @@ func (tx *Tx) OutboxSettle(key EntryKey) (created []TrialRef, err error) {
 		if e.Phase == PhaseEffects {
 			refs, err := tx.replace(e)
 			created = append(created, refs...)
-			if external := func(f EffectState) bool { return f.Retry == nil && f.Raw == nil && !f.Done }; err != nil || slices.ContainsFunc(e.Effects, external) {
+			if err != nil || slices.ContainsFunc(e.Effects, isExternal) {
 				return created, err
 			}
 		}
@@ -112,6 +112,9 @@ func (tx *Tx) OutboxSettle(key EntryKey) (created []TrialRef, err error) {
 		}
 	}
 }
+
+// isExternal tells an effect that is to be carried out outside of the storage.
+func isExternal(f EffectState) bool { return f.Retry == nil && f.Raw == nil && !f.Done }
 
 // replace creates the replacements of an entry that are not there yet.
 func (tx *Tx) replace(e *OutboxEntry) (created []TrialRef, err error) {

@@ -93,8 +93,9 @@ class DatagenLog:
     """The log of an experiment, which is made if there is none. `name` is
     "PIPELINE/EXPERIMENT" below `root` (a directory, s3://BUCKET/PREFIX, or the
     http(s)://HOST of a server, with the token FOLDLOG_TOKEN), or the path or address
-    of a log. What keeps it from being opened is a DatagenError with its hint. Any number of processes may work on one at once; threads may
-    share a DatagenLog, but not an item."""
+    of a log. What keeps it from being opened is a DatagenError with its hint. Any
+    number of processes may work on one at once; threads may share a DatagenLog, but
+    not an item."""
 
     def __init__(self, name, root=None, run=None, binary=None):
         args = ["datagen", "session", os.fspath(name)]
