@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -57,6 +58,9 @@ type writerOutput struct {
 
 func newFileOutput(t Target, opts EmitterOptions) (*writerOutput, error) {
 	file, err := opts.openFile(t.Path)
+	if errors.Is(err, fs.ErrNotExist) { // of its directory: nothing has gone that was there
+		return nil, &TargetError{t.String(), "open", err}
+	}
 	if err != nil {
 		return nil, &TargetError{t.String(), "open", diagnose(err)}
 	}

@@ -71,7 +71,11 @@ func ParseTarget(text string) (Target, error) {
 		}
 		return Target{Kind: TargetHTTP, URL: strings.TrimRight(text, "/")}, nil
 	}
-	return Target{}, fmt.Errorf("%w: %q; there are jsonl:PATH, stdout and http(s)://HOST", ErrTarget, text)
+	meant := ""
+	if strings.HasSuffix(text, ".jsonl") && !strings.Contains(text, ":") {
+		meant = "; the file is jsonl:" + text
+	}
+	return Target{}, fmt.Errorf("%w: %q; there are jsonl:PATH, stdout and http(s)://HOST%s", ErrTarget, text, meant)
 }
 
 // String spells the target as [ParseTarget] reads it, without a password.

@@ -204,6 +204,19 @@ func (p *prepared) check() error {
 	return p.checkNames()
 }
 
+// paramNames lists the parameters of a space for a person, the first ones of many.
+func paramNames(s *study.Space) string {
+	var names []string
+	for i, param := range s.Params {
+		if i == 8 {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, param.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
 // checkNames refuses placeholders for what no trial will have.
 func (p *prepared) checkNames() error {
 	if p.Space == nil {
@@ -216,7 +229,7 @@ func (p *prepared) checkNames() error {
 		for _, name := range command(part.texts).names() {
 			known := func(s study.SpaceParam) bool { return s.Name == name }
 			if !slices.Contains(ownNames, name) && !slices.ContainsFunc(p.Space.Params, known) {
-				return wrongf(part.field, "%s names {%s}, which is no parameter; write {{ and }} for braces", fieldNames[part.field], name)
+				return wrongf(part.field, "%s names {%s}, which is no parameter (there are %s); write {{ and }} for braces", fieldNames[part.field], name, paramNames(p.Space))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/runner"
@@ -142,7 +143,7 @@ type TrialItem struct {
 	StartedMS   int64   `json:"started_ms" doc:"the last start, 0 before"`
 	EndedMS     int64   `json:"ended_ms" doc:"0 before"`
 	HeartbeatMS int64   `json:"heartbeat_ms" doc:"the last sign of life, 0 without"`
-	Error       string  `json:"error" doc:"why it failed; in lists cut to 300 characters"`
+	Error       string  `json:"error" doc:"why it failed; in lists cut to 300 characters: the first line and the end"`
 	Reports     int     `json:"reports" doc:"intermediate values"`
 	LastStep    *Count  `json:"last_step" nullable:"true" doc:"of the last report"`
 	Attrs       int     `json:"attrs" doc:"how many attributes it has"`
@@ -155,7 +156,7 @@ func trialItem(snap *study.Snapshot, st *study.Study, t *study.Trial) TrialItem 
 		Params: study.AppendParams(nil, t.Params), Fixed: fixedOf(st, t), Managed: t.Managed, Epoch: Count(t.Epoch),
 		LeaseMS: t.Lease().Milliseconds(), Attempt: int(t.Attempt), MaxAttempts: int(t.MaxAttempts),
 		CreatedMS: int64(t.CreatedMillis), StartedMS: int64(t.StartedMillis), EndedMS: int64(t.EndedMillis), HeartbeatMS: int64(t.HeartbeatMillis),
-		Error: cutRunes(t.Error, 300), Reports: t.NumReports(), Attrs: userAttrs(t),
+		Error: cutError(t.Error, 300), Reports: t.NumReports(), Attrs: userAttrs(t),
 	}
 	v.Run, _ = runner.TrialRun(t)
 	if t.Epoch > 0 {
@@ -196,6 +197,21 @@ func cutRunes(s string, n int) string {
 		n--
 	}
 	return s
+}
+
+// cutError cuts an error of several lines to n runes. What happened is its first line,
+// and why at its end, where most languages name the exception.
+func cutError(s string, n int) string {
+	first, rest, more := strings.Cut(s, "\n")
+	if !more || utf8.RuneCountInString(s) <= n {
+		return cutRunes(s, n)
+	}
+	first = cutRunes(first, n/3)
+	end := []rune(rest)
+	if room := n - utf8.RuneCountInString(first) - len("\n.\n"); len(end) > room {
+		return first + "\n…" + string(end[len(end)-room:])
+	}
+	return first + "\n" + rest
 }
 
 func fixedOf(st *study.Study, t *study.Trial) Object {

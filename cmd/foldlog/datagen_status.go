@@ -15,11 +15,12 @@ import (
 
 func (a *app) datagenStatusCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "status LOG [--json]",
-		Short:   "Count a log's items by status and step, with failures and writers",
-		Long:    "Count a log's items by status and step, roll failures up by step and type, and\nlist the writers and what there is to maintain.",
-		Example: "  foldlog datagen status digits/v1",
-		Args:    operands("LOG"),
+		Use:        "status LOG [--json]",
+		SuggestFor: []string{"show", "list", "ls"},
+		Short:      "Count a log's items by status and step, with failures and writers",
+		Long:       "Count a log's items by status and step, roll failures up by step and type, and\nlist the writers and what there is to maintain.",
+		Example:    "  foldlog datagen status digits/v1",
+		Args:       operands("LOG"),
 	}
 	root := rootFlag(c)
 	asJSON := jsonFlag(c, "print one JSON object")

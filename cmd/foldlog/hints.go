@@ -58,6 +58,7 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(datagen.ErrOutage), Hint: "nothing that was recorded is lost; run the same command again once the storage answers"},
 		{Match: cli.Is(remote.ErrAway), Hint: "check the address (https:// of a server with a certificate), and that foldlog serve runs there"},
 		{Match: cli.Is(fs.ErrNotExist), Hint: "check the path; foldlog ls ROOT lists the logs under a root"},
+		{Match: cli.Is(syscall.EADDRINUSE), Hint: "something listens there already; --addr HOST:PORT names another address, port 0 any free one"},
 		{Match: cli.Is(syscall.EROFS), Hint: "the file system is mounted for reading only"},
 		{Match: cli.Is(fs.ErrPermission), Hint: "check the owner and the mode of the file and of its directory"},
 	}

@@ -15,8 +15,9 @@ import (
 
 func (a *app) lsCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "ls [ROOT] [--json]",
-		Short: "List every log under a root",
+		Use:        "ls [ROOT] [--json]",
+		SuggestFor: []string{"list", "status"},
+		Short:      "List every log under a root",
 		Long: `List every log under a root with its kind, state and size. The root is
 FOLDLOG_ROOT, or else the current directory, if none is given; http://HOST is that of
 a server, http://HOST/DIRECTORY what is under it.`,

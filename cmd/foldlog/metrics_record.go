@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -111,9 +114,30 @@ func (a *app) newRecorder(flags recordFlags) (*trainlog.Recorder, error) {
 		return nil, err
 	}
 	if rec.Emitter, err = metrics.NewEmitter(metrics.EmitterOptions{Targets: targets, Clock: a.Time}); err != nil {
-		return nil, fmt.Errorf("metrics record: %w", err)
+		return nil, fmt.Errorf("metrics record: %w", hintDirectory(err, targets))
 	}
 	return rec, nil
+}
+
+// hintDirectory names the directory that a file of the targets lacks, if that is the error.
+func hintDirectory(err error, targets []metrics.Target) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, t := range targets {
+		if t.Kind != metrics.TargetJSONL {
+			continue
+		}
+		if dir := filepath.Dir(t.Path); !isThere(dir) {
+			return cli.WithHint(err, "make the directory "+dir+" first")
+		}
+	}
+	return err
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // targets reads --to, FOLDLOG_SERVER and FOLDLOG_TOKEN.

@@ -19,8 +19,9 @@ func (a *app) metricsShowCmd() *cobra.Command {
 	var names []string
 	var all bool
 	c := &cobra.Command{
-		Use:   "show [FILE|ROOT]... [--metric NAME]... [--all] [--json]",
-		Short: "Show runs: status, age, and every metric's last, minimum and maximum",
+		Use:        "show [FILE|ROOT]... [--metric NAME]... [--all] [--json]",
+		SuggestFor: []string{"list", "ls", "status"},
+		Short:      "Show runs: status, age, and every metric's last, minimum and maximum",
 		Long: `Show the runs of metrics streams: status, the age of the last event, and for
 every metric the last value, the minimum and the maximum. Of a directory all
 streams under it are shown; without operands those of FOLDLOG_ROOT, or else of

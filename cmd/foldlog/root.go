@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -138,8 +139,12 @@ func runHolder(c *cobra.Command, args []string) error {
 
 // flagError prefers to complain about an unknown command over its flags.
 func flagError(c *cobra.Command, err error) error {
-	if c.HasSubCommands() && c.Flags().NArg() > 0 {
+	if c.HasSubCommands() && !takesOperands(c) && c.Flags().NArg() > 0 {
 		return unknownCommand(c, c.Flags().Arg(0))
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return valueError(invalid)
 	}
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) || len(missing.GetSpecifiedName()) < 2 {
@@ -147,16 +152,56 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near, ok := yamldoc.Near(missing.GetSpecifiedName(), names); ok {
+	near := alike[missing.GetSpecifiedName()]
+	ok := slices.Contains(names, near)
+	if !ok {
+		near, ok = yamldoc.Near(missing.GetSpecifiedName(), names)
+	}
+	if ok {
 		return cli.WithHint(&cli.UsageError{Err: err}, "did you mean --"+near+"?")
 	}
 	return err
 }
 
+// alike are names that flags have in other commands and other programs.
+var alike = map[string]string{
+	"name": "study", "study": "name", "study-name": "study", "n-trials": "trials", "n-jobs": "jobs",
+	"port": "addr", "listen": "addr", "output": "out", "target": "to", "server": "to",
+}
+
+// takesOperands tells whether a command with commands of its own can do something by itself.
+func takesOperands(c *cobra.Command) bool { return strings.Contains(c.Use, " ") }
+
+// valueError says what a flag takes, in place of the name of the function that refused it.
+func valueError(err *pflag.InvalidValueError) error {
+	f := err.GetFlag()
+	wanted := ""
+	switch f.Value.Type() {
+	case "int", "int64":
+		wanted = "a whole number"
+	case "uint", "uint16", "uint32", "uint64":
+		wanted = "a whole number from 0 up"
+	case "float64":
+		wanted = "a number"
+	case "duration":
+		wanted = "a duration such as 90s or 1h30m"
+	}
+	if wanted == "" {
+		return err
+	}
+	return cli.Usagef("--%s %q: must be %s", f.Name, err.GetValue(), wanted)
+}
+
 func unknownCommand(c *cobra.Command, name string) error {
 	err := cli.Usagef("unknown command %q for %s", name, c.CommandPath())
 	c.SuggestionsMinimumDistance = 2
-	if near := c.SuggestionsFor(name); len(near) > 0 {
+	near := c.SuggestionsFor(name)
+	for _, sub := range c.Commands() {
+		if slices.Contains(sub.SuggestFor, name) {
+			near = []string{sub.Name()}
+		}
+	}
+	if len(near) > 0 {
 		return cli.WithHint(err, "did you mean "+strings.Join(near, " or ")+"?")
 	}
 	if c.Flags().Lookup(name) != nil {

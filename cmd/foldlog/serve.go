@@ -38,8 +38,9 @@ type serveOptions struct {
 func (a *app) serveCmd() *cobra.Command {
 	var o serveOptions
 	c := &cobra.Command{
-		Use:   "serve [ROOT] [--addr HOST:PORT]",
-		Short: "Serve every log under a root over HTTP",
+		Use:        "serve [ROOT] [--addr HOST:PORT]",
+		SuggestFor: []string{"server", "dashboard", "ui"},
+		Short:      "Serve every log under a root over HTTP",
 		Long: `Serve every log under a root over HTTP: the API, live updates, the dashboard, and
 what remote workers send. The root is FOLDLOG_ROOT, or else the current directory,
 if none is given. The address is printed once the server answers; an interrupt
@@ -228,7 +229,7 @@ func (o *serveOptions) tls() (*tls.Config, error) {
 func (a *app) checkExposure(o *serveOptions, tokens, secure bool) error {
 	host, _, err := net.SplitHostPort(o.address)
 	if err != nil {
-		return cli.Usagef("--addr %s: must be HOST:PORT", o.address)
+		return cli.WithHint(cli.Usagef("--addr %s: must be HOST:PORT", o.address), "for this machine alone it is --addr 127.0.0.1:7654")
 	}
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || tokens && secure {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -72,10 +73,16 @@ func studyFlag(c *cobra.Command) *string {
 	return name
 }
 
+// hostPort is a path that looks like an address without its scheme.
+var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+/`)
+
 // mustExist refuses a path where there is no journal, and says how to make one.
 func mustExist(path string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && journal.StudyPath(path) == "" {
+		if hostPort.MatchString(path) {
+			return cli.WithHint(fs.ErrNotExist, "a log at a server is http://"+path)
+		}
 		return cli.WithHint(fs.ErrNotExist, "foldlog study create "+path+" makes a journal")
 	}
 	return nil

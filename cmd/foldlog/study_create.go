@@ -179,7 +179,7 @@ func (o *createOptions) config(c *cobra.Command, path string) (study.Config, err
 	}
 	var err error
 	if config.Space, err = space.Load(o.space); err != nil {
-		return config, failed("read space", o.space, err)
+		return config, spaceFailed(o.space, err)
 	}
 	return config, nil
 }
@@ -273,4 +273,13 @@ func sameSpace(a, b *study.Space) bool {
 	one, errOne := study.AppendSpace(nil, a)
 	other, errOther := study.AppendSpace(nil, b)
 	return errOne == nil && errOther == nil && bytes.Equal(one, other)
+}
+
+// spaceFailed is why a search space cannot be read.
+func spaceFailed(path string, err error) error {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err = failed("read space", path, err); missing {
+		return cli.WithHint(err, "check the path of the space file; foldlog study create --help says what is in one")
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,7 +95,7 @@ func runArgs(c *cobra.Command, args []string) error {
 	case len(args) == 0 || dash == 0:
 		return cli.Usagef("study run: PATH is missing")
 	case dash > 1 || dash < 0 && len(args) > 1:
-		return cli.Usagef("study run: unexpected argument %q", args[1])
+		return cli.WithHint(cli.Usagef("study run: unexpected argument %q", args[1]), "the command stands after --, as in: foldlog study run search.atj --trials 10 -- python3 train.py --lr {lr}")
 	case (dash < 0 || len(args) == dash) && !studyfile.Is(args[0]):
 		return cli.WithHint(cli.Usagef("study run: COMMAND is missing"), "give it after --, as in: foldlog study run search.atj --trials 10 -- python3 train.py --lr {lr}")
 	}
@@ -134,13 +135,29 @@ func (a *app) studyRun(c *cobra.Command, f *runFlags, path string, command []str
 	p.Study = st.ID
 	if f.space != "" {
 		if p.Space, err = space.Load(f.space); err != nil {
-			return fmt.Errorf("study run: read space: %w", err)
+			return fmt.Errorf("study run: %w", spaceFailed(f.space, err))
 		}
 	}
 	if err := p.check(r.Snapshot()); err != nil {
 		return failed("study run", path, err)
 	}
 	return a.supervise(c.Context(), r, p)
+}
+
+// localPlaces refuses addresses where directories of this machine are meant: they
+// would be made as directories of such names.
+func localPlaces(p *runPlan) error {
+	for _, place := range []struct{ flag, path string }{
+		{"workdir", p.Dir}, {"logs", p.Logs}, {"runs", p.Runs}, {"state", p.State},
+	} {
+		for _, prefix := range []string{"http:/", "https:/", "server:", "s3:/"} {
+			if strings.HasPrefix(place.path, prefix) {
+				err := cli.Usagef("--%s %s: must be a directory of this machine", place.flag, place.path)
+				return cli.WithHint(err, "foldlog metrics push DIRECTORY --to http://HOST sends the runs in a directory to a server")
+			}
+		}
+	}
+	return nil
 }
 
 // planRun puts the command line over the study file, if there is one; then the
@@ -157,6 +174,9 @@ func (a *app) planRun(c *cobra.Command, f *runFlags, path string, command []stri
 	}
 	if p.file == nil {
 		p.places()
+	}
+	if err := localPlaces(p); err != nil {
+		return nil, err
 	}
 	if len(command) > 0 {
 		p.Command = command

@@ -26,6 +26,7 @@ type failedTrials struct {
 	Reason string   `json:"reason"` // the first line of the error; "stale" if the worker went silent
 	Count  int      `json:"count"`
 	Trials []uint64 `json:"trials"` // the first ones, by number
+	line   string   // Reason with what all of them printed last, or Reason if they differ
 }
 
 // maxNamed and maxReasons bound what is kept of failures.
@@ -35,23 +36,26 @@ const (
 )
 
 func (f *failures) count(e runner.Event) {
-	reason := firstLine(e.Text)
+	reason, line := firstLine(e.Text), reasonLine(e.Text)
 	switch {
 	case e.Kind == runner.FailedStale:
-		reason = "stale"
+		reason, line = "stale", "stale"
 	case e.Kind != runner.Finished || e.State != study.Failed.String():
 		return
 	}
 	i := slices.IndexFunc(f.list, func(t failedTrials) bool { return t.Reason == reason })
 	if i < 0 && len(f.list) == maxReasons {
 		i = maxReasons - 1
-		f.list[i].Reason = "other reasons"
+		f.list[i].Reason, f.list[i].line = "other reasons", "other reasons"
 	}
 	if i < 0 {
 		i = len(f.list)
-		f.list = append(f.list, failedTrials{Reason: reason, Trials: []uint64{}})
+		f.list = append(f.list, failedTrials{Reason: reason, Trials: []uint64{}, line: line})
 	}
 	t := &f.list[i]
+	if t.line != line {
+		t.line = t.Reason
+	}
 	if t.Count++; len(t.Trials) < maxNamed {
 		t.Trials = append(t.Trials, e.Number)
 	}
@@ -79,7 +83,7 @@ func (t failedTrials) String() string {
 	if t.Count > 1 {
 		word = "trials"
 	}
-	return fmt.Sprintf("%d, %s (%s %s)", t.Count, t.Reason, word, strings.Join(texts, ", "))
+	return fmt.Sprintf("%d, %s (%s %s)", t.Count, t.line, word, strings.Join(texts, ", "))
 }
 
 // runSummary is the output of `foldlog study run --json`.

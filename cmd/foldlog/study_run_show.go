@@ -118,7 +118,7 @@ func (run *running) event(e runner.Event) {
 		}
 	case runner.Finished:
 		if e.State == study.Failed.String() {
-			bar.Notef("trial %d failed: %s", e.Number, firstLine(e.Text))
+			bar.Notef("trial %d failed: %s", e.Number, reasonLine(e.Text))
 		} else if run.Verbose {
 			bar.Notef("trial %d is %s", e.Number, strings.ToLower(e.State))
 		}
@@ -170,6 +170,21 @@ func (t *troubles) text(text string, now time.Time) string {
 	t.told, t.more = now, 0
 	return text
 }
+
+// reasonLine is an error of a trial on one line. A command that ended by itself said
+// why at the end of its output: most languages name the exception there.
+func reasonLine(s string) string {
+	first, rest, _ := strings.Cut(s, "\n")
+	rest = strings.TrimSpace(rest)
+	last := strings.TrimSpace(rest[strings.LastIndexByte(rest, '\n')+1:])
+	if last == "" || !strings.HasPrefix(first, "exit status ") {
+		return first
+	}
+	return first + ": " + shorten(last, maxReasonLine)
+}
+
+// maxReasonLine bounds, in runes, what is shown of the last line of an error.
+const maxReasonLine = 120
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

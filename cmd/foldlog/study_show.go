@@ -18,8 +18,9 @@ import (
 
 func (a *app) studyShowCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "show PATH [NUMBER] [--all] [--json]",
-		Short: "Show the studies of a journal, who works on what, or one trial",
+		Use:        "show PATH [NUMBER] [--all] [--json]",
+		SuggestFor: []string{"list", "ls", "status"},
+		Short:      "Show the studies of a journal, who works on what, or one trial",
 		Long: `Show the studies of a journal: what they are about, how many trials are in each
 state, the best ones, who works on which, and what is still to be done after the
 end of managed trials. --all also lists trials that wait or are paused, the

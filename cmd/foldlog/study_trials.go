@@ -162,11 +162,7 @@ func trialNote(t *study.Trial) string {
 		notes = append(notes, "given up")
 	}
 	if t.Error != "" {
-		line, _, more := strings.Cut(t.Error, "\n")
-		if more {
-			line += " ..."
-		}
-		notes = append(notes, line)
+		notes = append(notes, reasonLine(t.Error))
 	}
 	return strings.Join(notes, "; ")
 }

@@ -70,6 +70,8 @@ class Run:
         self._lock = threading.RLock()  # a signal may come while it is held
         self._clock = options.pop("clock", time.time)
         self._timeout = options.pop("close_timeout", CLOSE_TIMEOUT)
+        for name in sorted(set(options) - {"limit", "patience"}):
+            raise TypeError("open() has no argument %r%s" % (name, "; knobs go into metadata=" if name in ("config", "params", "hparams") else ""))
         self.slug, self._signals, self._previous = slug, signals, {}
         self._pid, self._ended, self._interrupted = os.getpid(), False, False
         self._step = 0
@@ -300,7 +302,8 @@ def _open_targets(names, slug, token, options):
         raise TargetError("no target: jsonl:PATH, stdout or http(s)://HOST")
     for name in names:
         if not name.startswith(("jsonl:", "http://", "https://")) and name != "stdout" or name == "jsonl:":
-            raise TargetError("unknown target %a; there are jsonl:PATH, stdout and http(s)://HOST" % name)
+            meant = "; the file is jsonl:%s" % name if name.endswith(".jsonl") and ":" not in name else ""
+            raise TargetError("unknown target %a; there are jsonl:PATH, stdout and http(s)://HOST%s" % (name, meant))
     token = os.environ.get("FOLDLOG_TOKEN", "") if token is None else token
     opened, path = {}, None
     try:

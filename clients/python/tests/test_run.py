@@ -156,6 +156,7 @@ class Limits(Case):
             (foldlog.SlugError, lambda: foldlog.open("a\nb", to=self.to)),
             (foldlog.SlugError, lambda: foldlog.open("é" * 101, to=self.to)),
             (foldlog.TargetError, lambda: foldlog.open("r", to="ftp://x")),
+            (TypeError, lambda: foldlog.open("r", to="stdout", config={})),
             (foldlog.TargetError, lambda: foldlog.open("r", to=[])),
             (foldlog.TargetError, lambda: foldlog.open("r", to="jsonl:/no/such/dir/x.jsonl")),
         ):

@@ -24,6 +24,12 @@ export function count(n: number | string): string {
   return text.replace(/^-/, '−').replace(/\B(?=(\d{3})+(?!\d))/g, text.replace('-', '').length > 4 ? thin : '')
 }
 
+// reason is an error of several lines on one. A command that ended by itself said why
+// at the end of its output: most languages name the exception there.
+export function reason(error: string): string {
+  const lines = error.trim().split('\n'), last = lines[lines.length - 1]!.trim()
+  return lines.length > 1 && last && lines[0]!.startsWith('exit status ') ? `${lines[0]}: ${last}` : error
+}
 export function plural(n: number, one: string, many = one + 's'): string { return `${count(n)} ${n === 1 ? one : many}` }
 
 export function bytes(n: number): string {

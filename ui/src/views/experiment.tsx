@@ -124,11 +124,17 @@ const itemColumns = (id: string): Column<ItemLine>[] => [
   { key: 'updated', title: 'Updated', width: 124, right: true, sort: 'updated', down: true, cell: i => <Ago ms={i.updated_ms} /> },
 ]
 
+// The last line of a traceback names the exception, in most languages.
+function why(f: DataFailure): string {
+  const last = f.traceback?.trim().split('\n').pop()?.trim()
+  return last && last !== f.type ? `: ${last}` : ''
+}
+
 export function FailureList({ id, list, withItem }: { id: string; list: DataFailure[]; withItem: boolean }) {
   return (
     <ul class="list">{list.map(f => (
       <li key={f.from.event}>
-        <span class="name">{withItem && <><a href={at.item(id, f.item)}>{f.item}</a>{': '}</>}<span class="bad">{f.type}</span></span><span class="muted">{f.from.step && `in ${f.from.step}, `}attempt {f.from.attempt}, <Ago ms={f.from.at_ms} /></span>
+        <span class="name">{withItem && <><a href={at.item(id, f.item)}>{f.item}</a>{': '}</>}<span class="bad">{f.type}{why(f)}</span></span><span class="muted">{f.from.step && `in ${f.from.step}, `}attempt {f.from.attempt}, <Ago ms={f.from.at_ms} /></span>
         {(f.traceback || f.dump !== null) && <details class="sub"><summary>Traceback{f.dump !== null && ' and dump'}</summary>{f.traceback && <pre class="code pre">{f.traceback}</pre>}{f.dump !== null && <pre class="code pre">{JSON.stringify(f.dump, null, 2)}</pre>}</details>}
       </li>
     ))}</ul>

@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks'
 import { Curves } from '../chart/curves'
 import { get, number, numbers, seg, url } from '../lib/api'
 import { colorAt } from '../lib/color'
-import { count, duration, moment, text, value } from '../lib/format'
+import { count, duration, moment, plural, text, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at } from '../lib/router'
 import type { LiveTrials, StudyDetail, TrialDetail } from '../lib/types'
@@ -33,7 +33,7 @@ export function Trial({ id, number: n }: { id: string; number: string }) {
       {t?.full_error && <div class="banner bad" role="alert"><strong>Failed.</strong> <span class="pre">{t.full_error}</span></div>}
       {!t || !s ? <div class="panel" style={{ height: 300 }} /> : (
         <div class="cols wide">
-          <Panel title="Reported values" note={t.reports ? `${count(t.reports)} reports, last at ${(s.unit || 'step').replace(/s$/i, '').toLowerCase()} ${count(t.last_step ?? '')}` : undefined}>
+          <Panel title="Reported values" note={t.reports ? `${plural(t.reports, 'report')}, last at ${(s.unit || 'step').replace(/s$/i, '').toLowerCase()} ${count(t.last_step ?? '')}` : undefined}>
             {t.curve.steps.length ? <Curves lines={lines} label={`Reports of trial ${n}`} height={300} xLabel={s.unit || 'step'} /> : <Empty title="It has reported nothing" />}
           </Panel>
           <div style={{ display: 'grid', gap: 20 }}>

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { get, number, seg } from '../../lib/api'
-import { column, count, duration, text } from '../../lib/format'
+import { column, count, duration, reason, text } from '../../lib/format'
 import { at, useQuery } from '../../lib/router'
 import type { Page, StudyDetail, TrialItem } from '../../lib/types'
 import { useSettled } from '../../lib/use'
@@ -47,6 +47,6 @@ function columnsOf(s: StudyDetail): Column<TrialItem>[] {
     { key: 'reports', title: 'Reports', width: 78, right: true, cell: t => count(t.reports) },
     { key: 'attempt', title: 'Attempt', width: 84, right: true, cell: t => t.attempt > 1 ? <span class="warn" title={`repeats trial ${t.retry_of}`}>{t.attempt}</span> : <span class="muted">1</span> },
     { key: 'took', title: 'Time', width: 92, right: true, sort: 'duration', down: true, cell: t => t.ended_ms && t.started_ms ? duration(t.ended_ms - t.started_ms) : t.state === 'running' ? <Ago ms={t.started_ms} /> : '–' },
-    { key: 'error', title: 'Error', width: 130, grow: true, sort: 'error', cell: t => t.error ? <span class="bad" title={t.error}>{t.error}</span> : '' },
+    { key: 'error', title: 'Error', width: 130, grow: true, sort: 'error', cell: t => t.error ? <span class="bad" title={t.error}>{reason(t.error)}</span> : '' },
   ]
 }
