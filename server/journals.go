@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"path"
 	"path/filepath"
@@ -67,6 +68,25 @@ func (t *opTails) of(path string) *opTail {
 	}
 	tail.used = time.Now()
 	return tail
+}
+
+// rest lets go of the tails that nobody has asked for lately.
+func (t *opTails) rest(idle time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for path, tail := range t.tail {
+		if time.Since(tail.used) < idle || !tail.mu.TryLock() {
+			continue
+		}
+		if len(tail.busy) == 0 {
+			if tail.reader != nil {
+				tail.reader.Close()
+			}
+			tail.reader = nil
+			delete(t.tail, path)
+		}
+		tail.mu.Unlock()
+	}
 }
 
 func (t *opTails) close() {
@@ -162,13 +182,27 @@ func (s *Server) journal(name string) (*journalLog, error) {
 
 // journalNow looks for a journal that may have been made just now.
 func (s *Server) journalNow(name string) (*journalLog, error) {
-	if l, err := s.journal(name); err == nil || !journalName(name) {
+	if l, err := s.journal(name); err == nil || !journalName(name) || s.throughLink(name) {
 		return l, err
 	}
 	if info, err := s.root.Lstat(filepath.FromSlash(name)); err == nil && info.Mode().IsRegular() {
 		s.find.file(name, info, nil)
 	}
 	return s.journal(name)
+}
+
+// throughLink tells whether a symbolic link leads to a path. What is found by them would
+// be one thing under any number of names.
+func (s *Server) throughLink(name string) bool {
+	for i := range len(name) {
+		if name[i] != '/' {
+			continue
+		}
+		if info, err := s.root.Lstat(filepath.FromSlash(name[:i])); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // journalName tells whether a journal may have that path.
@@ -411,6 +445,9 @@ func (s *Server) createJournal(ctx context.Context, in *createJournalInput) (*st
 	}
 	if err := need(ctx, ScopeWrite, "journals/"+name); err != nil {
 		return nil, err
+	}
+	if s.throughLink(name) {
+		return nil, problem(http.StatusForbidden, "a link is on the way to that path")
 	}
 	if dir := path.Dir(name); dir != "." {
 		if err := s.root.MkdirAll(filepath.FromSlash(dir), 0o755); err != nil {

@@ -123,13 +123,19 @@ var statuses = []struct {
 	{syscall.EROFS, http.StatusForbidden},
 	{fs.ErrPermission, http.StatusForbidden},
 	{fs.ErrNotExist, http.StatusNotFound},
+	{fs.ErrExist, http.StatusConflict},
 }
 
 // leadsOut tells whether a path would have left the root. Package os has no name for
 // that error.
 func leadsOut(err error) bool {
 	var path *fs.PathError
-	return errors.As(err, &path) && path.Err != nil && path.Err.Error() == "path escapes from parent"
+	for errors.As(err, &path) {
+		if err = path.Err; err != nil && err.Error() == "path escapes from parent" {
+			return true
+		}
+	}
+	return false
 }
 
 // answer makes a problem of an error. What is not expected is logged and told

@@ -158,6 +158,7 @@ func (st *studies) run(ctx context.Context) {
 			}
 		case <-tick.C:
 			st.rest()
+			st.server.tails.rest(readerIdle)
 		}
 	}
 }

@@ -259,6 +259,65 @@ func TestARequestThatIsSentAgainMeanwhileIsAnsweredAsTheFirstTime(t *testing.T) 
 	}
 }
 
+func TestTailsOfJournalsThatNobodyFollowsAreLetGo(t *testing.T) {
+	s := newSite(t, Options{})
+	newStudy(s, "s.atj")
+	ops := "/api/v1/journals/ops?path=s.atj"
+	first := s.do("GET", ops, nil)
+	s.tails.rest(time.Hour)
+	if n := len(s.tails.tail); n != 1 {
+		t.Errorf("%d tails while one is in use", n)
+	}
+	s.tails.rest(0)
+	if n := len(s.tails.tail); n != 0 {
+		t.Errorf("%d tails are kept", n)
+	}
+	if again := s.do("GET", ops, nil); again.status != 200 || string(again.body) != string(first.body) {
+		t.Errorf("%d %s", again.status, again.body)
+	}
+}
+
+func TestJournalsAreNotReachedByLinks(t *testing.T) {
+	s := newSite(t, Options{})
+	newStudy(s, "s.atj")
+	for link, to := range map[string]string{"loop": ".", "out": t.TempDir()} {
+		if err := os.Symlink(to, filepath.Join(s.root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, status := range map[string]int{"loop/s.atj": 404, "loop/loop/s.atj": 404, "out/s.atj": 404} {
+		if a := s.do("GET", "/api/v1/journals/ops?path="+path, nil); a.status != status {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	for path, status := range map[string]int{"loop/t.atj": 403, "out/t.atj": 403, "s.atj/t.atj": 409} {
+		if a := s.do("POST", "/api/v1/journals", map[string]any{"path": path}); a.status != status {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+}
+
+func TestAStudyWithoutObjectivesIsRefusedWithAReason(t *testing.T) {
+	s := newSite(t, Options{})
+	newStudy(s, "s.atj")
+	config := `{"name":"none","directions":[],"seed":null,"space":null,"resource_unit":null,"metric_names":null}`
+	var d StudyDetail
+	s.get("/api/v1/studies/"+studyID("s.atj", 0), &d)
+	for i, op := range []string{`{"kind":"create-study","study":1,"config":` + config + `}`, `{"kind":"create-trial","study":1,"trial":0,"number":0,"template":{"fixed":{},"parent":null}}`} {
+		body := map[string]any{"id": fmt.Sprintf("request-%d", i), "after": fmt.Sprint(int(d.Seq) + i), "ops": []any{json.RawMessage(op)}}
+		s.post("/api/v1/journals/ops?path=s.atj", body, nil)
+	}
+	base := "/api/v1/studies/" + studyID("s.atj", 1)
+	if a := s.do("POST", base+"/ask", map[string]any{}); a.status != 422 {
+		t.Errorf("ask: %d %s", a.status, a.body)
+	}
+	for _, path := range []string{"", "/trials", "/columns", "/front", "/importance", "/curves", "/trials/0", "/trials/0/should-prune"} {
+		if a := s.do("GET", base+path, nil); a.status >= 500 {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+}
+
 func TestAnOlderHeadTakesTheJournalsPlace(t *testing.T) {
 	s := newSite(t, Options{})
 	id := newStudy(s, "s.atj")

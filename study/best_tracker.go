@@ -43,7 +43,7 @@ func (b *BestTracker) Best(snap *Snapshot, study StudyID) *Trial {
 }
 
 func (b *BestTracker) take(st *Study, t *Trial) {
-	if t.State != Complete || len(t.Values) != 1 || slices.ContainsFunc(t.Values, math.IsNaN) {
+	if t.State != Complete || len(t.Values) != 1 || len(st.Config.Directions) != 1 || slices.ContainsFunc(t.Values, math.IsNaN) {
 		return
 	}
 	if b.best != nil {

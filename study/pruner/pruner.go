@@ -36,7 +36,10 @@ type History struct {
 
 // NewHistory is the history of a study.
 func NewHistory(snap *study.Snapshot, st *study.Study) *History {
-	h := &History{Direction: st.Config.Directions[0]}
+	h := &History{}
+	if len(st.Config.Directions) > 0 { // a foreign journal may have a study without
+		h.Direction = st.Config.Directions[0]
+	}
 	if st.Config.Seed != nil {
 		h.Seed = *st.Config.Seed
 	}

@@ -84,6 +84,9 @@ func Of(st *study.Study) (Sampler, error) {
 // Check refuses a sampler that cannot work on a study of that configuration.
 // The error wraps [study.ErrInvalid].
 func Check(s Sampler, c study.Config) error {
+	if len(c.Directions) == 0 {
+		return fmt.Errorf("sampler: %w: the study has no objective", study.ErrInvalid)
+	}
 	h := &History{Directions: c.Directions}
 	var space []study.SpaceParam
 	if c.Space != nil {
