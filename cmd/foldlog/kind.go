@@ -11,9 +11,14 @@ import (
 	"strings"
 )
 
-// logKinds is the registry of the kinds of log that the general verbs know.
-// A new kind is a file with one type, and a line here. The first kind that
+// kindsAt is the registry of the kinds of log that the general verbs know, in a
+// world. A new kind is a file with one type, and a place here. The first kind that
 // recognises a path has it, so the kinds must not claim each other's content.
+func kindsAt(w world) []logKind {
+	return []logKind{journalKind{w}, metricsKind{w}, datagenKind{w}, lanceKind{w}}
+}
+
+// logKinds are the kinds of log on this machine.
 func logKinds() []logKind { return kindsAt(world{}) }
 
 // logKind is one kind of log as ls, inspect, verify, cat, tail and cp see it.

@@ -39,11 +39,6 @@ func (a *app) readingServer(text string) (*remote.Client, string, error) {
 	return c, at, err
 }
 
-// kindsAt are the kinds of log in a world.
-func kindsAt(w world) []logKind {
-	return []logKind{journalKind{w}, metricsKind{w}, datagenKind{w}, lanceKind{w}}
-}
-
 // kindAt is the kind of a log at a server, nil if it is none of those known here. A
 // server knows datagen logs by where they lie, and takes a copy of one for the dataset
 // that it is.
