@@ -138,6 +138,7 @@ func (f *Follower) readNew() error {
 	}
 	f.info = info
 	if err := f.sameContent(info.Size()); err != nil {
+		f.info = nil // look once more
 		return err
 	}
 	if f.buf == nil {
@@ -180,30 +181,43 @@ func (f *Follower) sameContent(size int64) error {
 		return nil
 	}
 	if size < f.pos {
-		if size > 0 && f.beginsWith(f.file, f.head[:min(len(f.head), int(min(size, fingerprint)))], 0) {
+		same, err := f.beginsWith(f.head[:min(len(f.head), int(min(size, fingerprint)))], 0)
+		if err != nil {
+			return err
+		}
+		if size > 0 && same {
 			f.rewritten("shortened from %d to %d bytes", f.pos, size)
 			return f.rewind(size)
 		}
 		f.rewritten("truncated from %d to %d bytes", f.pos, size)
 		return f.rewind(0)
 	}
-	if !f.beginsWith(f.file, f.tail, f.pos-int64(len(f.tail))) {
+	same, err := f.beginsWith(f.tail, f.pos-int64(len(f.tail)))
+	if err != nil {
+		return err
+	}
+	if !same {
 		f.rewritten("overwritten")
 		return f.rewind(0)
 	}
 	return nil
 }
 
-func (f *Follower) beginsWith(file fsx.File, want []byte, off int64) bool {
+// beginsWith tells whether the file has these bytes at an offset.
+func (f *Follower) beginsWith(want []byte, off int64) (bool, error) {
 	got := make([]byte, len(want))
-	n, _ := file.ReadAt(got, off)
-	return bytes.Equal(got[:n], want)
+	n, err := f.file.ReadAt(got, off)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	return bytes.Equal(got[:n], want), nil
 }
 
 // rewind continues at an offset, forgetting a torn tail. What is before it is
 // read again, to count its lines and know it later.
 func (f *Follower) rewind(to int64) error {
-	f.pos, f.head, f.tail = 0, f.head[:0], f.tail[:0]
+	pos, head, tail, sum := f.pos, f.head, f.tail, f.sum
+	f.pos, f.head, f.tail = 0, nil, nil
 	f.sum.Reset()
 	number := int64(0)
 	in := io.NewSectionReader(f.file, 0, to)
@@ -212,8 +226,12 @@ func (f *Follower) rewind(to int64) error {
 		n, err := in.Read(buf)
 		f.remember(buf[:n])
 		number += int64(bytes.Count(buf[:n], newline))
-		if err != nil {
+		if err == io.EOF {
 			break
+		}
+		if err != nil {
+			f.pos, f.head, f.tail, f.sum = pos, head, tail, sum
+			return err
 		}
 	}
 	f.reader.lines.restart(f.pos, number)

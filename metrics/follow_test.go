@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/foldlog/foldlog/internal/fsx"
 )
 
 // tailer collects what a follower hands over, events by their step.
@@ -144,6 +146,42 @@ func TestFollowerSurvivesRewriting(t *testing.T) {
 		must(t, os.Rename(f.path+".tmp", f.path))
 		f.expect("bad 3", "rewritten: replaced", "1:5")
 	})
+}
+
+func TestAReadThatFailsIsNoRewriting(t *testing.T) {
+	tell := newTailer(t)
+	failing := 0 // the read that fails, from 1
+	errIO := errors.New("input/output error")
+	tell.FS = fsx.NewFault(fsx.OS, func(c fsx.Call) fsx.Fate {
+		if c.Op == "read" {
+			if failing--; failing == 0 {
+				return fsx.Fate{Err: errIO}
+			}
+		}
+		return fsx.Fate{}
+	})
+	tell.add(steps(1, 2))
+	tell.expect("1:1", "2:2")
+	fails := func(read int) {
+		t.Helper()
+		failing = read
+		if err := tell.Poll(func(it *Item) {
+			if it.Kind == ItemEvent {
+				t.Errorf("event %d comes again", it.Number)
+			}
+		}); !errors.Is(err, errIO) {
+			t.Errorf("error %v", err)
+		}
+	}
+	tell.add(steps(3, 3))
+	fails(1) // whether it is what it was
+	tell.expect("3:3")
+	must(t, os.Truncate(tell.path, int64(len(steps(1, 2)))))
+	fails(1)
+	fails(2) // what is kept of it
+	tell.expect("rewritten: shortened from 216 to 144 bytes")
+	tell.add(steps(4, 4))
+	tell.expect("3:4")
 }
 
 func TestTwoProcessesOfOneFileAreFollowedAlike(t *testing.T) {
