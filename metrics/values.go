@@ -89,7 +89,7 @@ func appendPairs(dst []Value, text []byte) []Value {
 func separates(r rune) bool { return strings.ContainsRune(" \t,;|[](){}", r) }
 
 func pairNumber(value []byte) (Number, bool) {
-	value = bytes.TrimPrefix(value, []byte("+"))
+	value = bytes.TrimSuffix(bytes.TrimPrefix(value, []byte("+")), []byte("%"))
 	if f, _, ok := nonFinite(string(value)); ok {
 		return Float(f), true
 	}

@@ -18,7 +18,8 @@ import (
 const datagenLong = `Work on datagen logs: run pipelines whose every step is checkpointed, look at
 their items, and take the results out. A log is the Lance dataset
 ROOT/datagen_checkpoints/PIPELINE/EXPERIMENT/log.lance, where ROOT is a directory,
-s3://BUCKET/PREFIX, or http://HOST of a server ("foldlog serve"). Any number of processes may work on it at once.
+s3://BUCKET/PREFIX, or http://HOST of a server ("foldlog serve"). Any number of
+processes may work on it at once.
 
 LOG is such a path, with or without log.lance, or PIPELINE/EXPERIMENT below
 --root (FOLDLOG_ROOT, or else the current directory). http://HOST/PIPELINE/EXPERIMENT

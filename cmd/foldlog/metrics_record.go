@@ -113,10 +113,33 @@ func (a *app) newRecorder(flags recordFlags) (*trainlog.Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.tellOtherRuns(flags.slug, targets)
 	if rec.Emitter, err = metrics.NewEmitter(metrics.EmitterOptions{Targets: targets, Clock: a.Time}); err != nil {
 		return nil, fmt.Errorf("metrics record: %w", hintDirectory(err, targets))
 	}
 	return rec, nil
+}
+
+// tellOtherRuns tells of files that hold a run of another slug: they are one run, with
+// the newest name.
+func (a *app) tellOtherRuns(slug string, targets []metrics.Target) {
+	for _, t := range targets {
+		if t.Kind != metrics.TargetJSONL || slug == "" {
+			continue
+		}
+		info, err := os.Stat(t.Path)
+		if err != nil || !info.Mode().IsRegular() { // a pipe would wait for its writer
+			continue
+		}
+		f, err := os.Open(t.Path)
+		if err != nil {
+			continue // opening it for writing will tell
+		}
+		if was, err := firstSlug(f); err == nil && was != "" && was != slug {
+			a.Notef("%s holds the run %s, which goes on as %s; another run is better kept in another file", t, cli.Safe(was), cli.Safe(slug))
+		}
+		f.Close()
+	}
 }
 
 // hintDirectory names the directory that a file of the targets lacks, if that is the error.

@@ -71,6 +71,20 @@ func (f *failures) sorted() []failedTrials {
 	return list
 }
 
+// unmeasured is how the reason begins of a trial whose command has not printed its result.
+const unmeasured = "the output has no value for \""
+
+// onlyUnmeasured tells that nothing has failed for another reason.
+func (f *failures) onlyUnmeasured() bool {
+	return len(f.list) == 1 && strings.HasPrefix(f.list[0].Reason, unmeasured)
+}
+
+// missing is the first metric that an unmeasured trial lacks.
+func (t failedTrials) missing() string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(t.Reason, unmeasured), "\"")
+	return name
+}
+
 func (t failedTrials) String() string {
 	texts := make([]string, len(t.Trials))
 	for i, n := range t.Trials {

@@ -70,7 +70,11 @@ func (a *app) supervise(ctx context.Context, r studyReader, p *runPlan) error {
 		return ctx.Err()
 	case report.Complete == 0 && report.Failed > 0:
 		err := fmt.Errorf("no trial of this run is complete; %s failed", plural(int64(report.Failed), "trial"))
-		return cli.WithHint(failed("study run", p.Journal, err), "foldlog study show "+p.Journal+" NUMBER says why, with the end of what the trial printed")
+		hint := "foldlog study show " + p.Journal + " NUMBER says why, with the end of what the trial printed"
+		if run.failures.onlyUnmeasured() {
+			hint = `the command has to print its result as JSON on a line of its own: {"` + run.failures.list[0].missing() + `": 0.5}`
+		}
+		return cli.WithHint(failed("study run", p.Journal, err), hint)
 	}
 	return nil
 }
