@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 	"time"
 
@@ -68,12 +69,30 @@ func (a *app) openReader(operand string) (studyReader, error) {
 		return nil, err
 	}
 	if c != nil {
-		return c.OpenJournal(context.Background(), at, nil)
+		return remoteJournal(context.Background(), c, at, nil)
 	}
 	if err := mustExist(operand); err != nil {
 		return nil, err
 	}
 	return study.OpenJournalReader(operand, nil)
+}
+
+// remoteJournal opens a journal at a server, and says where those are that it has.
+func remoteJournal(ctx context.Context, c *remote.Client, at string, worker *uint64) (*remote.Journal, error) {
+	if at == "" {
+		return nil, noPath(c)
+	}
+	j, err := c.OpenJournal(ctx, at, worker)
+	if errors.Is(err, fs.ErrNotExist) && !noAnswer(err) {
+		err = cli.WithHint(err, "check the path; foldlog ls "+c.Base+" lists the logs that the server has")
+	}
+	return j, err
+}
+
+// noPath refuses the address of a server where that of a log is wanted.
+func noPath(c *remote.Client) error {
+	err := cli.Usagef("%s is a server, and the path of a journal there is missing", c.Base)
+	return cli.WithHint(err, "it is http://HOST/PATH; foldlog ls "+c.Base+" lists the logs that the server has")
 }
 
 // glance is openReader for a command that does nothing but tell, and so does not wait
@@ -83,7 +102,7 @@ func (a *app) glance(operand string) (studyReader, error) {
 	if c == nil || err != nil {
 		return a.openReader(operand)
 	}
-	return c.OpenJournal(context.Background(), at, nil)
+	return remoteJournal(context.Background(), c, at, nil)
 }
 
 // openJournal opens a journal for writing. Worker is the id that operations carry, nil
@@ -94,7 +113,7 @@ func (a *app) openJournal(ctx context.Context, operand string, worker *uint64) (
 		return nil, err
 	}
 	if c != nil {
-		return c.OpenJournal(ctx, at, worker)
+		return remoteJournal(ctx, c, at, worker)
 	}
 	if err := mustExist(operand); err != nil {
 		return nil, err
@@ -109,7 +128,7 @@ func (a *app) openJournalSoon(ctx context.Context, operand string) (study.Storag
 	if c == nil || err != nil {
 		return a.openJournal(ctx, operand, nil)
 	}
-	return c.OpenJournal(ctx, at, nil)
+	return remoteJournal(ctx, c, at, nil)
 }
 
 // createJournal makes a journal; one that is there is journal.ErrExist.
@@ -117,6 +136,9 @@ func (a *app) createJournal(ctx context.Context, operand string) (study.Storage,
 	c, at, err := a.atServer(operand)
 	if err != nil {
 		return nil, err
+	}
+	if c != nil && at == "" {
+		return nil, noPath(c)
 	}
 	if c != nil {
 		return c.CreateJournal(ctx, at, nil)
