@@ -234,6 +234,75 @@ func TestAFailedSyncIsNotAcknowledged(t *testing.T) {
 	}
 }
 
+// heldFile lets its syncs wait, and fail.
+type heldFile struct {
+	streamFile
+	syncs   chan struct{}
+	answers chan error
+}
+
+func (f heldFile) Sync() error {
+	f.syncs <- struct{}{}
+	if err := <-f.answers; err != nil {
+		return err
+	}
+	return f.streamFile.Sync()
+}
+
+func TestASyncThatFailedAnswersForNobodyWhoWaited(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		s := newSite(t, Options{})
+		held := heldFile{syncs: make(chan struct{}), answers: make(chan error)}
+		s.sink.open = func(f *os.File) streamFile { return heldFile{osStream{f}, held.syncs, held.answers} }
+		text := stream("run", 30)
+		first, parts := firstLine(text), []int{0, len(stream("run", 10)), len(stream("run", 20)), len(text)}
+		send := func(part int) <-chan answer {
+			done := make(chan answer, 1)
+			go func() {
+				done <- s.do("POST", streamAt("run", first, parts[part]), []byte(text[parts[part]:parts[part+1]]))
+			}()
+			return done
+		}
+		release := func(err error) {
+			<-held.syncs
+			held.answers <- err
+		}
+		sent := 0
+		if before { // something that is known to be durable
+			done := send(sent)
+			release(nil)
+			sent++
+			if a := <-done; a.status != 200 {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+		}
+		one := send(sent)
+		<-held.syncs
+		two := send(sent + 1)
+		s.eventually("the second has written", func() bool { return len(s.content(s.file("run", first))) == parts[sent+2] })
+		held.answers <- syscall.EIO
+		if a := <-one; a.status/100 != 5 {
+			t.Errorf("the sync failed: %d %s", a.status, a.body)
+		}
+		if a := <-two; a.status/100 != 5 {
+			t.Errorf("the sync before its own failed: %d %s", a.status, a.body)
+		}
+		if got := s.content(s.file("run", first)); got != text[:parts[sent]] {
+			t.Errorf("%d bytes stay, want %d", len(got), parts[sent])
+		}
+		for ; sent < 3; sent++ {
+			done := send(sent)
+			release(nil)
+			if a := <-done; a.status != 200 {
+				t.Fatalf("again: %d %s", a.status, a.body)
+			}
+		}
+		if s.content(s.file("run", first)) != text {
+			t.Error("the file is not the stream")
+		}
+	}
+}
+
 func TestRequestsBeyondTheLimitsAreRefused(t *testing.T) {
 	s := newSite(t, Options{Limits: Limits{Body: 2 << 20, Bodies: 3 << 20, Header: 200 * time.Millisecond}})
 	text := stream("run", 1)

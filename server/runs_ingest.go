@@ -163,6 +163,7 @@ type sinkFile struct {
 	broken  bool  // what is on the disk is not known
 	syncing sync.Mutex
 	synced  int64
+	found   int64 // the end of the last whole line when the file was opened
 }
 
 func newSink(root *os.Root, stats *stats, wrote func(string)) *sink {
@@ -177,11 +178,12 @@ func (s *sink) append(slug, id string, offset int64, lines []byte) (int64, error
 	defer s.release(f)
 	f.mu.Lock()
 	end, err := s.write(f, offset, lines)
+	file := f.file
 	f.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}
-	if err := s.sync(f, end); err != nil {
+	if err := s.sync(f, file, end); err != nil {
 		return 0, err
 	}
 	return end, nil
@@ -274,7 +276,7 @@ func (s *sink) refresh(f *sinkFile, create bool) error {
 			f.file.Close()
 			f.file = nil
 		}
-		f.size, f.end, f.synced = 0, 0, 0
+		f.size, f.end, f.synced, f.found = 0, 0, 0, 0
 		if !create {
 			return nil
 		}
@@ -307,7 +309,7 @@ func (s *sink) reopen(f *sinkFile) error {
 		return fmt.Errorf("append to stream: %w", errors.Join(err, file.Close()))
 	}
 	// Whoever wrote this need not have synced it.
-	f.file, f.info, f.synced, f.broken = s.open(file), info, 0, false
+	f.file, f.info, f.synced, f.found, f.broken = s.open(file), info, 0, f.end, false
 	return nil
 }
 
@@ -387,32 +389,39 @@ func (s *sink) extend(f *sinkFile, lines []byte) error {
 	return nil
 }
 
-// sync makes everything up to end durable. Requests that wait for the same file
-// share a sync. After a failed one nobody knows what the disk has: the file is
-// cut back to what was durable before, and clients send the rest again.
-func (s *sink) sync(f *sinkFile, end int64) error {
+// sync makes everything up to end durable, in the file that it was written to. Requests
+// that wait for the same file share a sync. After a failed one nobody knows what the
+// disk has: the file is cut back to what was durable before, or was there when it was
+// opened, and none who waited is answered for; clients send the rest again.
+func (s *sink) sync(f *sinkFile, file streamFile, end int64) error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
-	if f.synced >= end {
-		return nil
-	}
 	f.mu.Lock()
-	file, upTo := f.file, f.end
+	lost, done, upTo := f.file != file || f.broken, f.synced >= end, f.end
 	f.mu.Unlock()
-	if file == nil {
+	switch {
+	case file == nil: // nothing was written
+		return nil
+	case lost:
+		return errLostStream
+	case done:
 		return nil
 	}
 	s.stats.ingestSyncs.Add(1)
 	err := file.Sync()
-	if err == nil {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.file != file:
+		return errLostStream
+	case err == nil:
 		f.synced = upTo
 		return nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.broken = true
-	if f.file == file && f.synced > 0 {
-		err = errors.Join(err, file.Truncate(f.synced))
-	}
-	return fmt.Errorf("sync stream: %w", err)
+	return fmt.Errorf("sync stream: %w", errors.Join(err, file.Truncate(max(f.synced, f.found))))
 }
+
+// errLostStream is of lines that were written to a file of which nobody knows what
+// became of them.
+var errLostStream = problem(http.StatusServiceUnavailable, "the stream's file has failed or was replaced meanwhile: send the lines again")
