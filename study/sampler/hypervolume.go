@@ -31,6 +31,49 @@ func contributions(losses [][]float64) []float64 {
 	return out
 }
 
+// largest keeps n members of a front, one after another the one that adds the most
+// hypervolume to those before it. Of a front that is far larger only the roomiest are
+// looked at, and those are kept if there is no hypervolume.
+func largest(losses [][]float64, front []int, n int) []int {
+	const crowd = 8
+	if len(front) > crowd*n {
+		front = roomiest(losses, front, crowd*n)
+	}
+	points := make([][]float64, len(front))
+	for i, k := range front {
+		points[i] = losses[k]
+	}
+	corner := beyond(points)
+	if corner == nil || len(corner) > exactObjectives {
+		return roomiest(losses, front, n)
+	}
+	// What a point adds only falls as others are kept, so that an old gain is a
+	// bound: only those that look best are worked out anew.
+	gains, when := make([]float64, len(front)), make([]int, len(front))
+	for i := range points {
+		gains[i] = hypervolume(points[i:i+1], corner)
+	}
+	var kept [][]float64
+	var chosen []int
+	for volume := 0.0; len(chosen) < n; {
+		top := 0
+		for i := range gains {
+			if gains[i] > gains[top] {
+				top = i
+			}
+		}
+		if when[top] < len(kept) {
+			gains[top] = hypervolume(append(kept[:len(kept):len(kept)], points[top]), corner) - volume
+			when[top] = len(kept)
+			continue
+		}
+		kept, chosen = append(kept, points[top]), append(chosen, front[top])
+		volume += gains[top]
+		gains[top] = math.Inf(-1)
+	}
+	return chosen
+}
+
 // beyond is the corner for some losses, nil if there is none.
 func beyond(losses [][]float64) []float64 {
 	if len(losses) == 0 {

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,4 +63,50 @@ func TestContributionsAddUpToNoMoreThanTheWhole(t *testing.T) {
 			t.Fatalf("%v add %v to %v", losses, sum, whole)
 		}
 	})
+}
+
+// A gain that is out of date must not change what is kept.
+func TestTheLargestAreKeptOneAfterAnother(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		axes := rapid.IntRange(2, 3).Draw(t, "axes")
+		losses := rapid.SliceOfN(rapid.SliceOfN(rapid.Float64Range(-10, 10), axes, axes), 1, 12).Draw(t, "losses")
+		front := make([]int, len(losses))
+		for i := range front {
+			front[i] = i
+		}
+		n := rapid.IntRange(1, len(losses)).Draw(t, "n")
+		corner := beyond(losses)
+		var kept [][]float64
+		for _, k := range largest(losses, front, n) {
+			most := 0.0
+			for _, l := range losses {
+				most = max(most, hypervolume(append(slices.Clone(kept), l), corner))
+			}
+			kept = append(kept, losses[k])
+			if got := hypervolume(kept, corner); got < most*(1-1e-9) {
+				t.Fatalf("%v as the last: %v, and another one would give %v", losses[k], got, most)
+			}
+		}
+		if len(kept) != n {
+			t.Fatalf("%d kept, want %d", len(kept), n)
+		}
+	})
+}
+
+func TestTheGoodTrialsAreFromTheWholeFront(t *testing.T) {
+	l := newLab(t, 2, 1, floatParams(1, 0, 1)...)
+	l.minimize(Random{}, 100, func(x []float64) []float64 {
+		if x[0] < 0.2 { // the front
+			return []float64{5 * x[0], 1 - 5*x[0]}
+		}
+		return []float64{2, 2}
+	})
+	good, _ := l.history(100).split()
+	low, high := 1.0, 0.0
+	for _, trial := range good {
+		low, high = min(low, trial.Values[0]), max(high, trial.Values[0])
+	}
+	if len(good) != 10 || low > 0.2 || high < 0.8 {
+		t.Errorf("%d good trials, from %.2f to %.2f of the front", len(good), low, high)
+	}
 }

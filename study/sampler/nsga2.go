@@ -80,7 +80,7 @@ func newPool(h *History, space []study.SpaceParam, axes []axis, size int) *pool 
 		}
 	}
 	p := new(pool)
-	_, fronts := bestOf(losses, size)
+	_, fronts := bestOf(losses, size, roomiest)
 	for rank, front := range fronts {
 		room := crowding(losses, front)
 		for i, k := range front {

@@ -47,10 +47,13 @@ func dominates(a, b []float64) bool {
 	return better
 }
 
+// thinning chooses n members of a front, fewer than it has.
+type thinning func(losses [][]float64, front []int, n int) []int
+
 // bestOf returns the indices of the n best loss vectors: front after front of
-// those that nothing dominates, and of the front that does not fit whole those
-// with the most room around them. Equal ones keep their order.
-func bestOf(losses [][]float64, n int) (chosen []int, fronts [][]int) {
+// those that nothing dominates, and those that thin chooses of the front that does
+// not fit whole. Equal ones keep their order.
+func bestOf(losses [][]float64, n int, thin thinning) (chosen []int, fronts [][]int) {
 	left := make([]int, len(losses))
 	for i := range left {
 		left[i] = i
@@ -60,7 +63,7 @@ func bestOf(losses [][]float64, n int) (chosen []int, fronts [][]int) {
 		front, rest := peel(losses, left)
 		left = rest
 		if len(chosen)+len(front) > n {
-			front = roomiest(losses, front, n-len(chosen))
+			front = thin(losses, front, n-len(chosen))
 		}
 		chosen = append(chosen, front...)
 		fronts = append(fronts, front)

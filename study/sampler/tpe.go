@@ -29,7 +29,7 @@ const (
 // first, the one that is likeliest under the first against the second.
 //
 // Good are the best tenth, at most 25, of the completed trials; with several
-// objectives by fronts and the room on them. Pruned trials come after all
+// objectives by fronts and the hypervolume of what is chosen. Pruned trials come after all
 // completed ones, those that got farther first; trials whose value is NaN after
 // these. Failed ones are not looked at. Trials that run are taken for bad ones
 // (the constant liar), so that workers do not crowd at one place. Until there
@@ -116,7 +116,7 @@ func (h *History) importance(good []*study.Trial) []float64 {
 // number.
 func (h *History) split() (good, bad []*study.Trial) {
 	ranked := h.ranked()
-	good = ranked[:min(int(math.Ceil(0.1*float64(len(ranked)))), maxGood)]
+	good = ranked[:goodOf(len(ranked))]
 	isGood := make(map[*study.Trial]bool, len(good))
 	for _, t := range good {
 		isGood[t] = true
@@ -130,6 +130,9 @@ func (h *History) split() (good, bad []*study.Trial) {
 	return good, bad
 }
 
+// goodOf is how many of the best of n trials are good.
+func goodOf(n int) int { return min(int(math.Ceil(0.1*float64(n))), maxGood) }
+
 // ended counts the trials that are over.
 func (h *History) ended(ts []*study.Trial) (n int) {
 	for _, t := range ts {
@@ -140,8 +143,8 @@ func (h *History) ended(ts []*study.Trial) (n int) {
 	return n
 }
 
-// ranked returns the trials that say something, the best first (only the first
-// tenth is in order if there are several objectives). The others that did not
+// ranked returns the trials that say something, the best first (with several
+// objectives only the good ones are apart from the others). The others that did not
 // fail are taken for bad ones: running ones, and those without any number.
 func (h *History) ranked() (ranked []*study.Trial) {
 	var done, pruned []*study.Trial
@@ -153,7 +156,7 @@ func (h *History) ranked() (ranked []*study.Trial) {
 			pruned = append(pruned, t)
 		}
 	}
-	h.sortDone(done)
+	h.sortDone(done, goodOf(len(done)+len(pruned)))
 	dir := h.Directions[0]
 	type end struct {
 		t    *study.Trial
@@ -175,7 +178,8 @@ func (h *History) ranked() (ranked []*study.Trial) {
 	return ranked
 }
 
-func (h *History) sortDone(done []*study.Trial) {
+// sortDone puts the best n of the completed trials first.
+func (h *History) sortDone(done []*study.Trial, n int) {
 	if len(h.Directions) == 1 {
 		h.sortByValue(done)
 		return
@@ -184,7 +188,7 @@ func (h *History) sortDone(done []*study.Trial) {
 	for i, t := range done {
 		losses[i] = h.losses(t)
 	}
-	first, _ := bestOf(losses, min(len(done), maxGood))
+	first, _ := bestOf(losses, min(len(done), n), largest)
 	isFirst := make([]bool, len(done))
 	sorted := make([]*study.Trial, 0, len(done))
 	for _, i := range first {
