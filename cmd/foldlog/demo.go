@@ -278,6 +278,7 @@ func (a *app) demoShow(ctx context.Context, r studyReader, path string, report r
 	log := logRef{root: filepath.Dir(path), pipeline: images.Pipeline, experiment: images.Experiment}
 	a.say("  foldlog datagen status %s     items by status and step", log)
 	a.say("  foldlog datagen item %s digit-00/variants:0 --trajectory     how an image came about", log)
+	a.say("  foldlog serve %s     all of it in a browser", log.root)
 	return nil
 }
 
