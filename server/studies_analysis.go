@@ -1,15 +1,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/analysis"
 )
 
 // background computes what is slow, once for each state of a study, and keeps the
@@ -134,25 +133,27 @@ type importanceInput struct {
 
 // Importance tells how much each parameter matters.
 type Importance struct {
-	Seq     Count             `json:"seq" doc:"operations in the journal that this is of, 0 before the first result"`
-	Pending bool              `json:"pending" doc:"a newer result is being computed: ask again"`
-	Method  string            `json:"method"`
-	Sample  int               `json:"sample" doc:"complete trials that it was computed from"`
-	Of      int               `json:"of" doc:"complete trials that there were"`
-	Items   []ParamImportance `json:"items" doc:"the one that matters most first"`
+	Seq       Count             `json:"seq" doc:"operations in the journal that this is of, 0 before the first result"`
+	Pending   bool              `json:"pending" doc:"a newer result is being computed: ask again"`
+	Method    string            `json:"method" doc:"fanova: as foldlog study importance computes it"`
+	Sample    int               `json:"sample" doc:"complete trials that it was computed from"`
+	Of        int               `json:"of" doc:"complete trials with a finite value that there were"`
+	Explained *Number           `json:"explained" nullable:"true" doc:"part of the variance that is predicted for trials that were not looked at (R squared): if it is low, the rest means little; null with too few trials, or if all values are the same"`
+	Items     []ParamImportance `json:"items" doc:"the one that matters most first; none with fewer than two trials"`
 }
 
 // ParamImportance is one parameter.
 type ParamImportance struct {
-	Name       string `json:"name"`
-	Importance Number `json:"importance" doc:"part of the variance of the ranks that the parameter alone explains, from 0 to 1"`
-	Trials     int    `json:"trials" doc:"of the sample that have the parameter"`
+	Name     string `json:"name"`
+	Share    Number `json:"share" doc:"of what parameters make by themselves; all sum to 1, unless nothing matters"`
+	Fraction Number `json:"fraction" doc:"of the whole variance"`
+	Spread   Number `json:"spread" doc:"standard deviation of fraction among the trees"`
+	Trials   int    `json:"trials" doc:"of the sample that have the parameter"`
 }
 
-const importanceMethod = "variance of ranks between up to 10 bins of the parameter, corrected for chance"
-
-// importanceSample is how many trials importance is computed from at most.
-const importanceSample = 20_000
+// importanceSample is from how many trials importance is computed at most: some
+// tenths of a second.
+const importanceSample = 5000
 
 func (s *Server) studyImportance(ctx context.Context, in *importanceInput) (*struct{ Body Importance }, error) {
 	_, snap, st, err := s.study(ctx, in.ID)
@@ -167,104 +168,24 @@ func (s *Server) studyImportance(ctx context.Context, in *importanceInput) (*str
 	})
 	v, ok := value.(Importance)
 	if !ok {
-		v = Importance{Method: importanceMethod, Items: []ParamImportance{}}
+		v = Importance{Method: analysis.FANOVA.String(), Items: []ParamImportance{}}
 	}
 	v.Pending = pending
 	return &struct{ Body Importance }{v}, nil
 }
 
 func importanceOf(snap *study.Snapshot, st *study.Study, objective int) Importance {
-	v := Importance{Seq: Count(snap.Seq()), Method: importanceMethod, Items: []ParamImportance{}}
-	var trials []*study.Trial
-	for t := range snap.Trials(st.ID, study.TrialFilter{States: []study.State{study.Complete}}) {
-		if objective < len(t.Values) && t.Values[objective] == t.Values[objective] {
-			trials = append(trials, t)
-		}
+	v := Importance{Seq: Count(snap.Seq()), Method: analysis.FANOVA.String(), Items: []ParamImportance{}}
+	report, err := analysis.Importances(snap, st, &analysis.ImportanceOptions{Objective: objective, Most: importanceSample})
+	if err != nil { // too few trials
+		return v
 	}
-	v.Of = len(trials)
-	if len(trials) > importanceSample {
-		even := make([]*study.Trial, importanceSample)
-		for i := range even {
-			even[i] = trials[i*len(trials)/importanceSample]
-		}
-		trials = even
+	v.Sample, v.Of = report.Trials, report.Of
+	if explained := Number(report.Explained); explained == explained {
+		v.Explained = &explained
 	}
-	v.Sample = len(trials)
-	ranks := ranksOf(trials, objective)
-	byParam := map[string][]binned{}
-	for i, t := range trials {
-		for _, p := range t.Params {
-			byParam[p.Name] = append(byParam[p.Name], binned{valueKey(p.Text()), ranks[i]})
-		}
+	for _, p := range report.Params {
+		v.Items = append(v.Items, ParamImportance{p.Param, Number(p.Share), Number(p.Fraction), Number(p.Spread), p.Trials})
 	}
-	for name, list := range byParam {
-		v.Items = append(v.Items, ParamImportance{name, Number(explained(list)), len(list)})
-	}
-	slices.SortFunc(v.Items, func(a, b ParamImportance) int {
-		return cmp.Or(cmp.Compare(b.Importance, a.Importance), cmp.Compare(a.Name, b.Name))
-	})
 	return v
-}
-
-// ranksOf are the places of the trials by value; equal values share one.
-func ranksOf(trials []*study.Trial, objective int) []float64 {
-	order := make([]int, len(trials))
-	for i := range order {
-		order[i] = i
-	}
-	value := func(i int) float64 { return trials[i].Values[objective] }
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
-	ranks := make([]float64, len(trials))
-	for i := 0; i < len(order); {
-		j := i
-		for j < len(order) && value(order[j]) == value(order[i]) {
-			j++
-		}
-		for k := i; k < j; k++ {
-			ranks[order[k]] = float64(i+j-1) / 2
-		}
-		i = j
-	}
-	return ranks
-}
-
-// binned is one trial as one parameter sees it.
-type binned struct {
-	key  sortKey
-	rank float64
-}
-
-// bins is into how many groups the values of a parameter are put.
-const bins = 10
-
-// explained is the part of the variance of the ranks that lies between the groups
-// of a parameter's values, less what chance would give (epsilon squared).
-func explained(list []binned) float64 {
-	slices.SortFunc(list, func(a, b binned) int { return a.key.compare(b.key, false) })
-	n := len(list)
-	mean := 0.0
-	for _, b := range list {
-		mean += b.rank / float64(n)
-	}
-	total, between, groups := 0.0, 0.0, 0
-	for i := 0; i < n; groups++ {
-		end := max((groups+1)*n/bins, i+1)
-		for end < n && list[end].key == list[end-1].key {
-			end++
-		}
-		end = min(end, n)
-		sum := 0.0
-		for _, b := range list[i:end] {
-			sum += b.rank
-			total += (b.rank - mean) * (b.rank - mean)
-		}
-		size := float64(end - i)
-		between += size * (sum/size - mean) * (sum/size - mean)
-		i = end
-	}
-	if total == 0 || n <= groups {
-		return 0
-	}
-	within := (total - between) / float64(n-groups)
-	return min(max((between-float64(groups-1)*within)/total, 0), 1)
 }

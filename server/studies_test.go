@@ -86,7 +86,8 @@ func TestWorkersAskAndTellThroughTheServer(t *testing.T) {
 		s.get(base+"/importance", &importance)
 		return !importance.Pending
 	})
-	if importance.Sample != 40 || importance.Of != 40 || len(importance.Items) != 2 {
+	if importance.Sample != 40 || importance.Of != 40 || importance.Explained == nil || len(importance.Items) != 2 ||
+		math.Abs(float64(importance.Items[0].Share+importance.Items[1].Share)-1) > 1e-9 {
 		t.Errorf("%+v", importance)
 	}
 	for query, status := range map[string]int{"sort=nothing": 400, "state=odd": 400, "where=value:x%3E1": 400, "limit=1001": 422} {

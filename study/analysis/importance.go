@@ -59,6 +59,9 @@ type ImportanceOptions struct {
 	// Ranks looks at the ranks of the values and not at the values, so that a
 	// few trials that went astray do not outweigh all others.
 	Ranks bool
+	// Most is how many trials are looked at, evenly spread over all if there are
+	// more; 0 is all.
+	Most int
 }
 
 // Importance is how much one parameter matters.
@@ -81,9 +84,9 @@ type Importance struct {
 type ImportanceReport struct {
 	// Params are the parameters, the most important first.
 	Params []Importance
-	// Trials is how many trials it was computed from, Left how many completed
-	// ones were left out because their value is NaN or infinite.
-	Trials, Left int
+	// Trials is how many trials it was computed from, Of how many there were, and
+	// Left how many more completed ones have a value that is NaN or infinite.
+	Trials, Of, Left int
 	// Explained is the part of the variance that the forest predicts for trials
 	// it has not seen (R²). If it is low, the importances mean little. NaN if
 	// the values are all the same.
@@ -115,6 +118,14 @@ func Importances(snap *study.Snapshot, st *study.Study, opts *ImportanceOptions)
 		} else {
 			report.Left++
 		}
+	}
+	report.Of = len(trials)
+	if o.Most > 0 && len(trials) > o.Most {
+		for i := range o.Most {
+			k := i * len(trials) / o.Most
+			trials[i], y[i] = trials[k], y[k]
+		}
+		trials, y = trials[:o.Most], y[:o.Most]
 	}
 	if report.Trials = len(trials); len(trials) < 2 {
 		return nil, fmt.Errorf("importance: %w: %d completed trials with a finite value", ErrTooFew, len(trials))

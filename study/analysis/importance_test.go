@@ -236,3 +236,19 @@ func BenchmarkImportances(b *testing.B) {
 		})
 	}
 }
+
+func TestImportanceOfASampleIsLikeThatOfAll(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	snap, st := studyOf(t, study.Config{}, uniform(3000, 3, names, func(x []float64) float64 { return 4*x[0] + 2*x[1] })...)
+	report, err := Importances(snap, st, &ImportanceOptions{Most: 700})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Trials != 700 || report.Of != 3000 || report.Left != 0 {
+		t.Errorf("from %d of %d, %d left out", report.Trials, report.Of, report.Left)
+	}
+	sample, all := importancesOf(t, snap, st, &ImportanceOptions{Most: 700}), importancesOf(t, snap, st, nil)
+	for _, name := range names {
+		near(t, name, sample[name].Fraction, all[name].Fraction, 0.05)
+	}
+}

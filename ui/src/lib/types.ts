@@ -71,7 +71,7 @@ export interface TrialDetail extends TrialItem {
 export interface TrialCurves { seq: string; items: { number: number; state: string; steps: Num[]; values: Num[]; total: number; sampled: boolean }[] }
 export interface Front { seq: string; pending: boolean; items: BestTrial[]; total: number }
 export interface Importance {
-  seq: string; pending: boolean; method: string; sample: number; of: number; items: { name: string; importance: Num; trials: number }[]
+  seq: string; pending: boolean; method: string; sample: number; of: number; explained: Num | null; items: { name: string; share: Num; trials: number }[]
 }
 export interface LiveTrials { seq: string; study: StudyItem; items: TrialItem[]; more: boolean }
 export interface Outbox { items: { number: number; epoch: string; phase: string; effects: { name: string; done: boolean }[] }[]; total: number }

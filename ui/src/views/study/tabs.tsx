@@ -59,6 +59,15 @@ export function History({ study, columns, objective }: TabProps) {
 const minOf = (l: ArrayLike<number>) => { let m = Infinity; for (let i = 0; i < l.length; i++) if (l[i] < m) m = l[i]; return m }
 const maxOf = (l: ArrayLike<number>) => { let m = -Infinity; for (let i = 0; i < l.length; i++) if (l[i] > m) m = l[i]; return m }
 
+/** Below this R² importances mean little: study importance says so, too. */
+const POORLY = 0.3
+
+function verdict({ explained }: Importance) {
+  if (explained === null) return 'All values are the same.'
+  if (number(explained) < POORLY) return 'Do not trust this yet: a model of these trials predicts little of others.'
+  return `Of what parameters explain by themselves. A model of these trials predicts ${(100 * number(explained)).toFixed(0)} % of the spread of others.`
+}
+
 export function ImportanceBars({ study, objective }: TabProps) {
   const load = useLoad(`importance ${study.id} ${objective}`, s => get<Importance>(`studies/${seg(study.id)}/importance`, { objective }, s), true)
   useEffect(() => {
@@ -68,10 +77,10 @@ export function ImportanceBars({ study, objective }: TabProps) {
   }, [load.data, study.seq])
   return (
     <Panel title="What matters" note={load.data ? load.data.sample < load.data.of ? `from ${count(load.data.sample)} of ${count(load.data.of)} complete trials` : `from ${plural(load.data.of, 'complete trial')}` : undefined}>
-      <Show of={load}>{d => d.items.length === 0 ? <Empty title={d.pending ? 'Being computed …' : 'No complete trials yet'} /> : (
+      <Show of={load}>{d => d.items.length === 0 ? <Empty title={d.pending ? 'Being computed …' : 'Two complete trials at least are needed'} /> : (
         <>
-          <div class="bars">{d.items.map(i => <><span class="name" title={i.name}>{i.name}</span><div class="track"><i style={{ width: `${Math.max(0.5, 100 * number(i.importance))}%` }} /></div><b class="right">{(100 * number(i.importance)).toFixed(0)} %</b></>)}</div>
-          <p class="note" style={{ padding: '0 16px 14px' }}>How much of the spread of results each parameter explains by itself.</p>
+          <div class="bars">{d.items.map(i => <><span class="name" title={i.name}>{i.name}</span><div class="track"><i style={{ width: `${Math.max(0.5, 100 * number(i.share))}%` }} /></div><b class="right">{(100 * number(i.share)).toFixed(0)} %</b></>)}</div>
+          <p class="note" style={{ padding: '0 16px 14px' }}>{verdict(d)}</p>
         </>
       )}</Show>
     </Panel>
