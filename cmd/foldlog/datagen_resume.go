@@ -15,9 +15,9 @@ import (
 )
 
 func (a *app) datagenResumeCmd() *cobra.Command {
-	var rootDir, items string
+	var rootDir, items, key string
 	c := &cobra.Command{
-		Use:   "resume LOG [--items FILE.jsonl] [--json]",
+		Use:   "resume LOG [--items FILE.jsonl [--key FIELD]] [--json]",
 		Short: "Say what the next run would do, and from where",
 		Long: `Say what the next run would do, and from where. Nothing is run or written. With
 --items the items of that file are told apart: fresh ones, those to be resumed, and
@@ -27,10 +27,11 @@ those that have ended; without, all items of the log that have not ended are lis
 	}
 	c.Flags().StringVar(&rootDir, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
 	c.Flags().StringVar(&items, "items", "", "a `FILE` with an item a line, - for standard input")
+	c.Flags().StringVar(&key, "key", "", "lines of items are the fields themselves, and `FIELD` is the key")
 	asJSON := jsonFlag(c, "print one line of JSON for each item that would run")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return datagenFailed("resume", args[0], a.readLog(c.Context(), args[0], rootDir, func(_ logRef, _ *datagen.Log, v *datagen.View) error {
-			r := &resumer{app: a, ctx: c.Context(), v: v, json: *asJSON}
+			r := &resumer{app: a, ctx: c.Context(), v: v, json: *asJSON, key: key}
 			return r.run(items)
 		}))
 	}
@@ -52,6 +53,7 @@ type resumer struct {
 	ctx    context.Context
 	v      *datagen.View
 	json   bool
+	key    string // the field that is the key of the items
 	counts map[datagen.Class]int
 }
 
@@ -147,7 +149,7 @@ func (r *resumer) keys(path string, fault *error) iter.Seq[string] {
 			return
 		}
 		defer in.Close()
-		for s, err := range pipefile.Sources(path, in, dir) {
+		for s, err := range pipefile.Sources(path, in, dir, r.key) {
 			if err != nil {
 				*fault = err
 				return

@@ -22,9 +22,9 @@ import (
 
 // datagenRunFlags is the command line of datagen run.
 type datagenRunFlags struct {
-	root, items, experiment, run string
-	workers                      int
-	json                         bool
+	root, items, key, experiment, run string
+	workers                           int
+	json                              bool
 }
 
 func (a *app) datagenRunCmd() *cobra.Command {
@@ -40,7 +40,8 @@ failed are tried again from the step that failed. Any number of runs, on any
 number of machines that share the root, may work on one experiment at once.
 
 The items are a JSON value a line: a key, or {"key": ..., "fields": {...},
-"tags": {...}}. --items - reads them from standard input. docs/guide/datagen.md
+"tags": {...}}; with --key an object with the fields themselves, of which FIELD is
+the key. --items - reads them from standard input. docs/guide/datagen.md
 tells what a pipeline file may say.
 
 The first Ctrl-C lets the running steps finish and be recorded. A second one stops
@@ -51,6 +52,7 @@ them; they run again the next time.`,
 	root := c.Flags()
 	root.StringVar(&f.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
 	root.StringVar(&f.items, "items", "", "a `FILE` with an item a line, - for standard input (default: the one that the pipeline names)")
+	root.StringVar(&f.key, "key", "", "lines of items are the fields themselves, and `FIELD` is the key (default: what the pipeline says)")
 	root.StringVar(&f.experiment, "experiment", "", "work on the experiment `NAME` and not on that of the pipeline")
 	root.StringVar(&f.run, "run", "", "the `NAME` of this run in the log (default: drawn at random)")
 	root.IntVar(&f.workers, "workers", 0, "work on `N` items at once (default: the number of processors)")
@@ -78,6 +80,9 @@ func (a *app) datagenRun(ctx context.Context, f *datagenRunFlags, path string) e
 	if f.items != "" {
 		file.Items = f.items
 	}
+	if f.key != "" {
+		file.Key = f.key
+	}
 	if file.Items == "" {
 		return cli.WithHint(cli.Usagef("datagen run: there are no items"), "give --items FILE.jsonl, or a line items: FILE.jsonl in the pipeline")
 	}
@@ -90,7 +95,7 @@ func (a *app) datagenRun(ctx context.Context, f *datagenRunFlags, path string) e
 	if err := a.rootServer(&ref); err != nil {
 		return err
 	}
-	return failed("datagen run", path, a.runPipeline(ctx, f, ref, file, pipefile.Sources(file.Items, in, dir)))
+	return failed("datagen run", path, a.runPipeline(ctx, f, ref, file, pipefile.Sources(file.Items, in, dir, file.Key)))
 }
 
 // openItems opens the file of items; blobs that it names are beside it.

@@ -22,6 +22,9 @@ type File struct {
 	// Items is the path of the sources, relative to the file's directory unless
 	// absolute, "" if the file does not say.
 	Items string
+	// Key is the member that is the key of an item, whose line is then an object
+	// with the fields themselves; "" if the lines have keys, fields and tags.
+	Key string
 	// Steps are what is done.
 	Steps *pipeline.Pipeline
 }
@@ -68,7 +71,7 @@ type reader struct {
 
 // pipeline reads the whole file.
 func (r *reader) pipeline(body *yamldoc.Node) (*File, error) {
-	m, err := r.mapping(body, "a pipeline", "pipeline", "experiment", "items", "steps")
+	m, err := r.mapping(body, "a pipeline", "pipeline", "experiment", "items", "key", "steps")
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +86,9 @@ func (r *reader) pipeline(body *yamldoc.Node) (*File, error) {
 		return nil, err
 	}
 	if f.Items, err = r.text(m, "items"); err != nil {
+		return nil, err
+	}
+	if f.Key, err = r.text(m, "key"); err != nil {
 		return nil, err
 	}
 	if f.Items != "" && !filepath.IsAbs(f.Items) {

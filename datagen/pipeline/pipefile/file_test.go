@@ -168,7 +168,7 @@ func TestWrongFilesAreToldWithTheirPlaceAndAHint(t *testing.T) {
 		{"a bad name", "pipeline: a/b\nsteps: []", "p.yaml:1:11: ", ""},
 		{"no steps", "pipeline: p", "p.yaml:1:1: the pipeline has no steps", "steps:"},
 		{"empty steps", "pipeline: p\nsteps: []", "p.yaml:1:1: it has no steps", ""},
-		{"an unknown key", "pipeline: p\nstep: 1", `p.yaml:2:1: a pipeline has no key "step"`, "there are pipeline, experiment, items, steps"},
+		{"an unknown key", "pipeline: p\nstep: 1", `p.yaml:2:1: a pipeline has no key "step"`, "there are pipeline, experiment, items, key, steps"},
 		{"an unknown kind", "pipeline: p\nsteps:\n  - do: x", "p.yaml:3:5: it does not say what it is", "step: NAME"},
 		{"a step without run", "pipeline: p\nsteps:\n  - step: x", "p.yaml:3:5: run is missing", "run: [python3"},
 		{"a condition", "pipeline: p\nsteps:\n  - filter: x\n    keep: n >> 2", `p.yaml:4:14: condition "n >> 2": ">" is not expected here`, "conditions are such as"},
@@ -265,7 +265,7 @@ func FuzzChanges(f *testing.F) {
 func TestSources(t *testing.T) {
 	text := "\"a\"\n\n17\n{\"key\": \"b\", \"fields\": {\"x\": 1}, \"tags\": {\"t\": \"u\"}}\n"
 	var got []string
-	for s, err := range Sources("f", strings.NewReader(text), "") {
+	for s, err := range Sources("f", strings.NewReader(text), "", "") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,11 +292,49 @@ func TestSources(t *testing.T) {
 		`{"key":"a","tags":1}`:   "f:1: tags must be an object",
 	} {
 		var last error
-		for _, err := range Sources("f", strings.NewReader(text), "") {
+		for _, err := range Sources("f", strings.NewReader(text), "", "") {
 			last = err
 		}
 		var hinted interface{ Hint() string }
 		if last == nil || last.Error() != want || !errors.As(last, &hinted) {
+			t.Errorf("%s: %v, want %s", text, last, want)
+		}
+	}
+}
+
+func TestSourcesWhoseFieldIsTheKey(t *testing.T) {
+	text := `{"id": 7, "prompt": "a cat", "key": "k"}` + "\n\"b\"\n"
+	var got []string
+	for s, err := range Sources("f", strings.NewReader(text), "", "id") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := s.Key
+		if s.Fields != nil {
+			changes, err := s.Fields()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range changes {
+				line += " " + c.Name
+			}
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff([]string{"7 id prompt key", "b"}, got); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		`{"key":"a"}`:       `f:1: the field "id", which is the key, is missing`,
+		`{"id":1.5}`:        "f:1: a key is a text or a whole number",
+		`{"id":1,"id":2}`:   `f:1: "id" stands twice`,
+		`{"id":1,"prompt":`: "f:1: the JSON ends too early",
+	} {
+		var last error
+		for _, err := range Sources("f", strings.NewReader(text), "", "id") {
+			last = err
+		}
+		if last == nil || last.Error() != want {
 			t.Errorf("%s: %v, want %s", text, last, want)
 		}
 	}

@@ -33,14 +33,15 @@ func (e *SourceError) Unwrap() error { return e.Err }
 
 // Hint says what a line looks like.
 func (e *SourceError) Hint() string {
-	return `a line is a key, "cat-1", or an object: {"key": "cat-1", "fields": {"prompt": "a cat"}, "tags": {"split": "train"}}`
+	return `a line is a key, "cat-1", or an object: {"key": "cat-1", "fields": {"prompt": "a cat"}, "tags": {"split": "train"}}; of lines that are the fields themselves --key FIELD says which is the key`
 }
 
 // Sources reads items, one JSON value a line, as they are wanted: a text or a
-// whole number is a key; an object has a key, and may have fields and tags. Paths
-// of blobs are relative to dir; file is for messages. Errors are *SourceError or
-// those of reading.
-func Sources(file string, r io.Reader, dir string) iter.Seq2[pipeline.Source, error] {
+// whole number is a key; an object has a key, and may have fields and tags. If
+// keyField is not "", an object is the fields, and that one of them is the key.
+// Paths of blobs are relative to dir; file is for messages. Errors are
+// *SourceError or those of reading.
+func Sources(file string, r io.Reader, dir, keyField string) iter.Seq2[pipeline.Source, error] {
 	return func(yield func(pipeline.Source, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, maxSourceLine)
@@ -51,7 +52,7 @@ func Sources(file string, r io.Reader, dir string) iter.Seq2[pipeline.Source, er
 			if len(text) == 0 {
 				continue
 			}
-			s, err := source(bytes.Clone(text), dir)
+			s, err := source(bytes.Clone(text), dir, keyField)
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 				err = errors.New("the JSON ends too early")
 			}
@@ -69,28 +70,40 @@ func Sources(file string, r io.Reader, dir string) iter.Seq2[pipeline.Source, er
 	}
 }
 
-func source(text []byte, dir string) (s pipeline.Source, err error) {
+func source(text []byte, dir, keyField string) (s pipeline.Source, err error) {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		s.Key, err = key(text)
 		return s, err
 	}
 	var fields json.RawMessage
-	err = eachMember(text, func(name string, raw json.RawMessage) (err error) {
-		switch name {
-		case "key":
-			s.Key, err = key(raw)
-		case "fields":
-			fields = raw
-		case "tags":
-			s.Tags, err = tags(raw)
-		default:
-			err = fmt.Errorf("there is no member %q; there are key, fields and tags", name)
-		}
-		return err
-	})
+	if keyField != "" {
+		fields = text
+		err = eachMember(text, func(name string, raw json.RawMessage) (err error) {
+			if name == keyField {
+				s.Key, err = key(raw)
+			}
+			return err
+		})
+	} else {
+		err = eachMember(text, func(name string, raw json.RawMessage) (err error) {
+			switch name {
+			case "key":
+				s.Key, err = key(raw)
+			case "fields":
+				fields = raw
+			case "tags":
+				s.Tags, err = tags(raw)
+			default:
+				err = fmt.Errorf("there is no member %q; there are key, fields and tags", name)
+			}
+			return err
+		})
+	}
 	switch {
 	case err != nil:
 		return s, err
+	case s.Key == "" && keyField != "":
+		return s, fmt.Errorf("the field %q, which is the key, is missing", keyField)
 	case s.Key == "":
 		return s, errors.New("the key is missing")
 	case fields == nil:
