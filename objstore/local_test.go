@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,11 +161,12 @@ func TestASyncThatFailedOnceIsNotTriedAgain(t *testing.T) {
 		"stage":         stageAll,
 	} {
 		t.Run(name, func(t *testing.T) {
-			linked, failed := false, false
+			var linked, failed atomic.Bool
 			fsys := fsx.NewFault(fsx.NewMem(), func(c fsx.Call) fsx.Fate {
-				linked = linked || c.Op == "link"
-				if linked && !failed && c.Op == "syncdir" {
-					failed = true
+				if c.Op == "link" {
+					linked.Store(true)
+				}
+				if c.Op == "syncdir" && linked.Load() && failed.CompareAndSwap(false, true) {
 					return fsx.Fate{Err: errors.New("input/output error")}
 				}
 				return fsx.Fate{}
