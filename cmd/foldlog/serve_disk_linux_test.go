@@ -20,12 +20,13 @@ import (
 )
 
 // smallDisk is a file system of 8 MiB, mounted for one test. Package server has the
-// same tests on a disk that is full by arrangement, for where none may be mounted.
+// same tests on a disk that is full by arrangement, for where none may be mounted; in
+// CI one must be.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m")
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
+	if (errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES)) && os.Getenv("CI") == "" {
 		t.Skip("no file system may be mounted here")
 	}
 	if err != nil {
