@@ -81,7 +81,7 @@ func parseState(b []byte) (*state, error) {
 		return nil, fmt.Errorf("%w: %w", lance.ErrCorrupt, err)
 	}
 	s := &state{}
-	for _, f := range fields {
+	for f := range fields.All() {
 		switch f.Num {
 		case 1:
 			s.version = f.V
@@ -126,7 +126,7 @@ func parseGeneration(b []byte) (generation, error) {
 		return generation{}, fmt.Errorf("%w: %w", lance.ErrCorrupt, err)
 	}
 	g := generation{}
-	for _, f := range fields {
+	for f := range fields.All() {
 		switch f.Num {
 		case 1:
 			g.number = f.V

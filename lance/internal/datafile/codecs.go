@@ -54,7 +54,7 @@ func cutOffsets(b, offsets []byte, width, n int64) ([][]byte, error) {
 }
 
 // chunkBytes reads Variable in a chunk: offsets relative to the chunk, then bytes.
-func chunkBytes(x []wire.Field, b []byte, n int64) ([][]byte, error) {
+func chunkBytes(x wire.Message, b []byte, n int64) ([][]byte, error) {
 	width, err := nestedBits(x, 1)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func inlinePacked(t int64, b []byte, n int64) ([]uint64, error) {
 
 // outOfLinePacked reads blocks of 1024 values; the rest is packed or plain, as its
 // length tells.
-func outOfLinePacked(x []wire.Field, b []byte, n int64) (out []uint64, err error) {
+func outOfLinePacked(x wire.Message, b []byte, n int64) (out []uint64, err error) {
 	t := int64(wire.Uint(x, 1))
 	w, err := nestedBits(x, 3)
 	if err != nil {
@@ -163,7 +163,7 @@ func outOfLinePacked(x []wire.Field, b []byte, n int64) (out []uint64, err error
 }
 
 // runLengths reads values and how often each repeats.
-func runLengths(x []wire.Field, vals, lengths []byte, n int64) ([]uint64, error) {
+func runLengths(x wire.Message, vals, lengths []byte, n int64) ([]uint64, error) {
 	vb, err := nestedBits(x, 1)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func runLengths(x []wire.Field, vals, lengths []byte, n int64) ([]uint64, error)
 }
 
 // byteStreamSplit reads the first bytes of all values, then the second bytes, ...
-func byteStreamSplit(x []wire.Field, b []byte, n int64) ([]uint64, error) {
+func byteStreamSplit(x wire.Message, b []byte, n int64) ([]uint64, error) {
 	width, err := nestedBits(x, 1)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func byteStreamSplit(x []wire.Field, b []byte, n int64) ([]uint64, error) {
 
 // decodeBlock decodes n values that are compressed as a whole: levels and
 // dictionaries.
-func decodeBlock(enc []wire.Field, b []byte, n int64, depth int) (v values, err error) {
+func decodeBlock(enc wire.Message, b []byte, n int64, depth int) (v values, err error) {
 	num, x, err := compression(enc, depth)
 	if err != nil {
 		return v, err
@@ -234,7 +234,7 @@ func decodeBlock(enc []wire.Field, b []byte, n int64, depth int) (v values, err 
 	case compInlinePacked:
 		v.nums, err = inlinePacked(int64(wire.Uint(x, 1)), b, n)
 	case compFSST:
-		return fsstValues(x, n, func(inner []wire.Field) (values, error) { return decodeBlock(inner, b, n, depth+1) })
+		return fsstValues(x, n, func(inner wire.Message) (values, error) { return decodeBlock(inner, b, n, depth+1) })
 	case compRLE:
 		if len(b) < 8 || le.Uint64(b) > uint64(len(b)-8) {
 			return v, corrupt("runs of %d bytes", len(b))
@@ -257,7 +257,7 @@ func decodeBlock(enc []wire.Field, b []byte, n int64, depth int) (v values, err 
 	return v, err
 }
 
-func constantBlock(x []wire.Field, n int64) ([]uint64, error) {
+func constantBlock(x wire.Message, n int64) ([]uint64, error) {
 	c, _ := wire.Get(x, 1)
 	if len(c.B) > 8 || n < 0 || n > maxExpanded/8 {
 		return nil, corrupt("%d constants of %d bytes", n, len(c.B))
@@ -270,7 +270,7 @@ func constantBlock(x []wire.Field, n int64) ([]uint64, error) {
 }
 
 // decodeValue decodes one value of a full-zip page.
-func decodeValue(enc []wire.Field, b []byte, depth int) ([]byte, error) {
+func decodeValue(enc wire.Message, b []byte, depth int) ([]byte, error) {
 	num, x, err := compression(enc, depth)
 	if err != nil {
 		return nil, err
@@ -316,7 +316,7 @@ const (
 )
 
 // decompress undoes General{compression{scheme}}.
-func decompress(x []wire.Field, b []byte) ([]byte, error) {
+func decompress(x wire.Message, b []byte) ([]byte, error) {
 	c, err := wire.Sub(x, 1)
 	if err != nil {
 		return nil, err
@@ -423,7 +423,7 @@ func (t *symbols) expand(b []byte) ([]byte, error) {
 }
 
 // fsstValues expands the values of an inner encoding.
-func fsstValues(x []wire.Field, n int64, inner func([]wire.Field) (values, error)) (values, error) {
+func fsstValues(x wire.Message, n int64, inner func(wire.Message) (values, error)) (values, error) {
 	table, _ := wire.Get(x, 1)
 	t, err := parseSymbols(table.B)
 	if err != nil {

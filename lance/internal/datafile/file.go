@@ -121,7 +121,7 @@ func (f *File) descriptor(ctx context.Context, tail []byte, s span) ([]format.Fi
 	}
 	var fields []format.Field
 	f.metadata = map[string]string{}
-	for _, x := range schema {
+	for x := range schema.All() {
 		switch x.Num {
 		case 1:
 			field, err := format.ParseField(x.B)

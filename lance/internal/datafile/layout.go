@@ -143,7 +143,7 @@ func parsePage(b []byte, size int64) (*page, error) {
 }
 
 // directEncoding unwraps Encoding{direct{Any}}.
-func directEncoding(enc []wire.Field) (url string, body []byte, err error) {
+func directEncoding(enc wire.Message) (url string, body []byte, err error) {
 	direct, ok := wire.Get(enc, 2)
 	if !ok {
 		return "", nil, &format.UnsupportedError{What: "page encoding that is not direct"}
@@ -163,7 +163,7 @@ func parseColumn(b []byte, field format.Field, size int64, rows int64) (column, 
 	}
 	c := column{field: field, bits: decodedBits(field.Logical)}
 	at := int64(0)
-	for _, f := range fields {
+	for f := range fields.All() {
 		if f.Num != 2 {
 			continue
 		}

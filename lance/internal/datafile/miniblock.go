@@ -14,9 +14,9 @@ import (
 // word per chunk, buffer 1 the chunks, buffer 2 the dictionary if there is one.
 type miniBlock struct {
 	typ      arrow.DataType
-	levels   []wire.Field // nil if no row can be null
-	encoding []wire.Field
-	dict     []wire.Field
+	levels   wire.Message // nil if no row can be null
+	encoding wire.Message
+	dict     wire.Message
 	dictLen  int64
 	buffers  int
 	large    bool
@@ -24,7 +24,7 @@ type miniBlock struct {
 
 const maxChunkBuffers = 8
 
-func parseMiniBlock(x []wire.Field, typ arrow.DataType) (decoder, error) {
+func parseMiniBlock(x wire.Message, typ arrow.DataType) (decoder, error) {
 	if err := flatLayers(x, 6); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func parseMiniBlock(x []wire.Field, typ arrow.DataType) (decoder, error) {
 		return nil, &format.UnsupportedError{What: "repetition in a mini-block page"}
 	}
 	d := miniBlock{typ: typ, large: wire.Uint(x, 10) == 1}
-	for num, dst := range map[int]*[]wire.Field{2: &d.levels, 3: &d.encoding, 4: &d.dict} {
+	for num, dst := range map[int]*wire.Message{2: &d.levels, 3: &d.encoding, 4: &d.dict} {
 		if f, ok := wire.Get(x, num); ok {
 			var err error
 			if *dst, err = wire.Parse(f.B); err != nil {
@@ -257,7 +257,7 @@ const (
 )
 
 // compression parses one encoding of the oneof.
-func compression(enc []wire.Field, depth int) (int, []wire.Field, error) {
+func compression(enc wire.Message, depth int) (int, wire.Message, error) {
 	if depth > maxDepth {
 		return 0, nil, corrupt("encodings nested deeper than %d", maxDepth)
 	}
@@ -279,7 +279,7 @@ func unsupportedCompression(where string, num int) error {
 }
 
 // nestedBits reads the width of a Flat that is field num of x.
-func nestedBits(x []wire.Field, num int) (int64, error) {
+func nestedBits(x wire.Message, num int) (int64, error) {
 	inner, err := wire.Sub(x, num)
 	if err != nil {
 		return 0, err
@@ -296,7 +296,7 @@ func nestedBits(x []wire.Field, num int) (int64, error) {
 }
 
 // decodeMiniBlock decodes the value buffers of a chunk of n rows.
-func decodeMiniBlock(enc []wire.Field, bufs [][]byte, n int64, depth int) (v values, err error) {
+func decodeMiniBlock(enc wire.Message, bufs [][]byte, n int64, depth int) (v values, err error) {
 	num, x, err := compression(enc, depth)
 	if err != nil {
 		return v, err
@@ -316,7 +316,7 @@ func decodeMiniBlock(enc []wire.Field, bufs [][]byte, n int64, depth int) (v val
 	case compInlinePacked:
 		v.nums, err = inlinePacked(int64(wire.Uint(x, 1)), bufs[0], n)
 	case compFSST:
-		return fsstValues(x, n, func(inner []wire.Field) (values, error) { return decodeMiniBlock(inner, bufs, n, depth+1) })
+		return fsstValues(x, n, func(inner wire.Message) (values, error) { return decodeMiniBlock(inner, bufs, n, depth+1) })
 	case compRLE:
 		v.nums, err = runLengths(x, bufs[0], bufs[1], n)
 	case compByteStreamSplit:

@@ -56,11 +56,12 @@ func unsupportedArray(num int, typ arrow.DataType) error {
 }
 
 // oneof returns the only field of a message.
-func oneof(fields []wire.Field) (wire.Field, error) {
-	if len(fields) == 0 {
+func oneof(fields wire.Message) (wire.Field, error) {
+	f, ok := fields.Last()
+	if !ok {
 		return wire.Field{}, corrupt("empty encoding")
 	}
-	return fields[len(fields)-1], nil
+	return f, nil
 }
 
 // flat parses Flat{bits per value, buffer, compression}.

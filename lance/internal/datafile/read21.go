@@ -49,7 +49,7 @@ func parsePageLayout(p *page, typ arrow.DataType) (decoder, error) {
 }
 
 // flatLayers refuses repetition and everything but nullable or non-nullable items.
-func flatLayers(x []wire.Field, num int) error {
+func flatLayers(x wire.Message, num int) error {
 	layers, err := wire.AllUints(x, num)
 	if err != nil {
 		return err
@@ -155,11 +155,11 @@ type constant struct {
 	scalar int // the buffer that holds the value, -1 if it is inline
 	def    int // the buffer that holds the levels, -1 if there are none
 	null   bool
-	levels []wire.Field
+	levels wire.Message
 	count  int64
 }
 
-func parseConstant(p *page, x []wire.Field, typ arrow.DataType) (decoder, error) {
+func parseConstant(p *page, x wire.Message, typ arrow.DataType) (decoder, error) {
 	if err := flatLayers(x, 5); err != nil {
 		return nil, err
 	}
@@ -298,10 +298,10 @@ type fullZip struct {
 	typ      arrow.DataType
 	control  bool
 	lenBits  int64
-	encoding []wire.Field
+	encoding wire.Message
 }
 
-func parseFullZip(x []wire.Field, typ arrow.DataType) (decoder, error) {
+func parseFullZip(x wire.Message, typ arrow.DataType) (decoder, error) {
 	if err := flatLayers(x, 8); err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func ParseField(b []byte) (Field, error) {
 		return Field{}, fmt.Errorf("schema field: %w", err)
 	}
 	f := Field{raw: b}
-	for _, x := range fields {
+	for x := range fields.All() {
 		switch x.Num {
 		case 2:
 			f.Name = string(x.B)
@@ -61,6 +61,9 @@ func ParseField(b []byte) (Field, error) {
 		case 12:
 			f.PrimaryKey = f.PrimaryKey || x.V == 1
 		}
+	}
+	if f.Name == "" { // an empty message would take much more memory than it has bytes
+		return Field{}, fmt.Errorf("schema field: %w: no name", wire.ErrMalformed)
 	}
 	return f, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -178,7 +179,7 @@ func FuzzTransaction(f *testing.F) {
 // TestFragmentsAreNumberedAfterThoseThatAre, though a manifest of an older release, which
 // left a highest id of zero out, does not say how far they go.
 func TestFragmentsAreNumberedAfterThoseThatAre(t *testing.T) {
-	m := &Manifest{Fragments: []Fragment{{ID: 0}, {ID: 7}, {ID: 3}}, FileVersion: "2.0"}
+	m := &Manifest{Fragments: []Fragment{{ID: 0, Rows: 1}, {ID: 7, Rows: 1}, {ID: 3, Rows: 1}}, FileVersion: "2.0"}
 	m, err := ParseManifest(m.File())
 	ok(t, err)
 	if next := m.NextFragment(); next != 8 {
@@ -207,4 +208,60 @@ func TestTheLastIndexSectionCounts(t *testing.T) {
 	if len(got.Indexes) != len(m.Indexes) {
 		t.Errorf("%d indexes, want %d", len(got.Indexes), len(m.Indexes))
 	}
+}
+
+// TestHostileMetadataTakesMemoryThatFollowsItsSize: messages of a few bytes each.
+func TestHostileMetadataTakesMemoryThatFollowsItsSize(t *testing.T) {
+	const size = 1 << 20
+	manifest := func(field []byte) func() error {
+		body := wire.Builder(bytes.Repeat(field, size/len(field))).Bytes(15, wire.Builder(nil).String(1, "lance").String(2, "2.0"))
+		file := appendSection(nil, body)
+		file = append(binary.LittleEndian.AppendUint64(file, 0), 0, 0, 2, 0, 'L', 'A', 'N', 'C')
+		return func() error { _, err := ParseManifest(file); return err }
+	}
+	section := func(field []byte) func() error {
+		file := appendSection(nil, bytes.Repeat(field, size/len(field)))
+		at := uint64(len(file))
+		file = appendSection(file, wire.Builder(nil).UintAlways(6, 0))
+		file = append(binary.LittleEndian.AppendUint64(file, at), 0, 0, 2, 0, 'L', 'A', 'N', 'C')
+		return func() error { _, err := ParseManifest(file); return err }
+	}
+	transaction := func(kind Kind, field []byte) func() error {
+		b := wire.Builder(nil).Bytes(int(kind), bytes.Repeat(field, size/len(field)))
+		return func() error { _, err := ParseTransaction(b); return err }
+	}
+	for name, parse := range map[string]func() error{
+		"unknown fields":         manifest(wire.Builder(nil).UintAlways(60, 0)),
+		"empty columns":          manifest(wire.Builder(nil).Bytes(1, nil)),
+		"columns":                manifest(wire.Builder(nil).Bytes(1, wire.Builder(nil).String(2, "a"))),
+		"empty fragments":        manifest(wire.Builder(nil).Bytes(2, nil)),
+		"fragments":              manifest(wire.Builder(nil).Bytes(2, wire.Builder(nil).Uint(4, 1))),
+		"fragments of one file":  manifest(wire.Builder(nil).Bytes(2, wire.Builder(nil).Bytes(2, wire.Builder(nil).String(1, "a")))),
+		"many writers":           manifest(wire.Builder(nil).Bytes(13, nil)),
+		"empty indexes":          section(wire.Builder(nil).Bytes(1, nil)),
+		"indexes":                section(wire.Builder(nil).Bytes(1, wire.Builder(nil).Bytes(1, NewUUID().Message()))),
+		"files of an index":      section(wire.Builder(nil).Bytes(1, wire.Builder(bytes.Repeat(wire.Builder(nil).Bytes(10, nil), 50)).Bytes(1, NewUUID().Message()))),
+		"appended fragments":     transaction(Append, wire.Builder(nil).Bytes(1, wire.Builder(nil).Uint(4, 1))),
+		"groups of nothing":      transaction(Rewrite, wire.Builder(nil).Bytes(3, nil)),
+		"removed fragments":      transaction(Update, wire.Builder(nil).UintAlways(1, 1)),
+		"empty removed indexes":  transaction(CreateIndex, wire.Builder(nil).Bytes(2, nil)),
+		"merged of other shards": transaction(UpdateMemWALState, wire.Builder(nil).Bytes(1, (Compacted{NewUUID(), 1}).Message())),
+	} {
+		if times := allocated(t, parse) / size; times > 32 {
+			t.Errorf("%s: memory of %d times the size", name, times)
+		}
+	}
+}
+
+// allocated is what a call that may fail allocates in all, in bytes.
+func allocated(t *testing.T, call func() error) uint64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := call()
+	runtime.ReadMemStats(&after)
+	if !allowed(err) {
+		t.Error(err)
+	}
+	return after.TotalAlloc - before.TotalAlloc
 }

@@ -63,7 +63,7 @@ func (f Fragment) Live() int64 {
 	return f.Rows - int64(f.Deletion.Rows)
 }
 
-func ints32(fields []wire.Field, num int) ([]int32, error) {
+func ints32(fields wire.Message, num int) ([]int32, error) {
 	vs, err := wire.AllUints(fields, num)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,9 @@ func parseDataFile(b []byte) (DataFile, error) {
 	}
 	d := DataFile{raw: b, Major: uint32(wire.Uint(fields, 4)), Minor: uint32(wire.Uint(fields, 5))}
 	path, _ := wire.Get(fields, 1)
-	d.Path = string(path.B)
+	if d.Path = string(path.B); d.Path == "" {
+		return d, fmt.Errorf("%w: a file without a path", wire.ErrMalformed)
+	}
 	size := wire.Uint(fields, 6)
 	if size > math.MaxInt64 {
 		return d, fmt.Errorf("%w: file size %d", wire.ErrMalformed, size)
@@ -144,8 +146,8 @@ func parseFragment(b []byte) (Fragment, error) {
 	if err != nil {
 		return Fragment{}, fmt.Errorf("fragment: %w", err)
 	}
-	var f Fragment
-	for _, x := range fields {
+	f := Fragment{Files: room[DataFile](fields, 2, leastFile)}
+	for x := range fields.All() {
 		var err error
 		switch x.Num {
 		case 1:
@@ -170,6 +172,9 @@ func parseFragment(b []byte) (Fragment, error) {
 	if f.Deletion != nil {
 		deleted = f.Deletion.Rows
 	}
+	if len(f.Files) == 0 && f.Rows == 0 { // it would take much more memory than it has bytes
+		return f, fmt.Errorf("%w: fragment %d of nothing", wire.ErrMalformed, f.ID)
+	}
 	if f.ID > math.MaxUint32 || f.Rows < 0 || f.Rows > math.MaxUint32 || deleted > uint64(f.Rows) {
 		return f, fmt.Errorf("%w: fragment %d of %d rows, %d deleted", wire.ErrMalformed, f.ID, f.Rows, deleted)
 	}
@@ -188,9 +193,9 @@ func (f Fragment) Message() []byte {
 	return m.Uint(4, uint64(f.Rows)).Raw(f.extra)
 }
 
-func parseFragments(fields []wire.Field, num int) ([]Fragment, error) {
-	var out []Fragment
-	for _, x := range fields {
+func parseFragments(fields wire.Message, num int) ([]Fragment, error) {
+	out := room[Fragment](fields, num, leastFragment)
+	for x := range fields.All() {
 		if x.Num == num {
 			f, err := parseFragment(x.B)
 			if err != nil {

@@ -51,7 +51,7 @@ func parseIndex(b []byte) (Index, error) {
 		return Index{}, fmt.Errorf("index: %w", err)
 	}
 	x := Index{raw: b}
-	for _, f := range fields {
+	for f := range fields.All() {
 		var err error
 		switch f.Num {
 		case 1:
@@ -77,6 +77,9 @@ func parseIndex(b []byte) (Index, error) {
 		if err != nil {
 			return x, fmt.Errorf("index %q: %w", x.Name, err)
 		}
+	}
+	if !wire.Has(fields, 1) {
+		return x, fmt.Errorf("index %q: %w: no uuid", x.Name, wire.ErrMalformed)
 	}
 	if x.Fields, err = ints32(fields, 2); err != nil {
 		return x, fmt.Errorf("index %q: %w", x.Name, err)

@@ -89,13 +89,29 @@ func parseManifestMessage(body, file []byte) (*Manifest, error) {
 	if err := m.checkFlags(wire.Uint(fields, 9)); err != nil {
 		return nil, err
 	}
-	for _, x := range fields {
+	m.Fields, m.Fragments = room[Field](fields, 1, leastField), room[Fragment](fields, 2, leastFragment)
+	for x := range fields.All() {
 		if err := m.set(x, file); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
 }
+
+// room makes a list for the messages of a field, which are counted, lest it is copied while
+// it grows. None that is accepted has fewer than least bytes with its tag; for more of them
+// no room is made.
+func room[T any](m wire.Message, num, least int) []T {
+	return make([]T, 0, min(m.Count(num), len(m)/least))
+}
+
+// The bytes that a message has at least which parses, with its tag and length.
+const (
+	leastField    = 5  // a name
+	leastFragment = 4  // rows
+	leastFile     = 5  // a path
+	leastIndex    = 22 // a uuid
+)
 
 // checkFlags refuses what a reader must not guess.
 func (m *Manifest) checkFlags(flags uint64) error {
@@ -133,7 +149,7 @@ func (m *Manifest) set(x wire.Field, file []byte) (err error) {
 	case 6:
 		err = m.setIndexes(file, x.V)
 	case 7:
-		var ts []wire.Field
+		var ts wire.Message
 		if ts, err = wire.Parse(x.B); err == nil {
 			m.Time = time.Unix(int64(wire.Uint(ts, 1)), int64(wire.Uint(ts, 2)))
 		}
@@ -146,7 +162,7 @@ func (m *Manifest) set(x wire.Field, file []byte) (err error) {
 	case 12:
 		m.TransactionFile = string(x.B)
 	case 13:
-		var w []wire.Field
+		var w wire.Message
 		if w, err = wire.Parse(x.B); err == nil {
 			lib, _ := wire.Get(w, 1)
 			ver, _ := wire.Get(w, 2)
@@ -186,8 +202,8 @@ func (m *Manifest) setIndexes(file []byte, off uint64) error {
 	if err != nil {
 		return err
 	}
-	m.Indexes, m.indexExtra = nil, nil // the last section counts
-	for _, f := range fields {
+	m.Indexes, m.indexExtra = room[Index](fields, 1, leastIndex), nil // the last section counts
+	for f := range fields.All() {
 		if f.Num != 1 {
 			m.indexExtra = append(m.indexExtra, f.Raw...)
 			continue

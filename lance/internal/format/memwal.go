@@ -29,7 +29,7 @@ func (x Index) MergeProgress() (map[UUID]uint64, error) {
 		return nil, fmt.Errorf("%w: index %s: %w", ErrCorrupt, x.Name, err)
 	}
 	done := map[UUID]uint64{}
-	for _, f := range fields {
+	for f := range fields.All() {
 		if f.Num != detailCompacted {
 			continue
 		}
@@ -49,7 +49,7 @@ func (x Index) WithProgress(c Compacted) (Index, error) {
 		return x, fmt.Errorf("%w: index %s: %w", ErrCorrupt, x.Name, err)
 	}
 	details := wire.Builder(nil)
-	for _, f := range fields {
+	for f := range fields.All() {
 		if f.Num == detailCompacted {
 			old, err := ParseCompacted(f.B)
 			if err != nil {

@@ -91,7 +91,7 @@ func ParseTransaction(b []byte) (*Transaction, error) {
 	t := &Transaction{ReadVersion: wire.Uint(fields, 1)}
 	id, _ := wire.Get(fields, 2)
 	t.UUID = string(id.B)
-	for _, f := range fields {
+	for f := range fields.All() {
 		if f.Num < 100 || f.Num > 199 {
 			continue
 		}
@@ -110,7 +110,7 @@ func ParseTransaction(b []byte) (*Transaction, error) {
 	return t, nil
 }
 
-func (t *Transaction) parse(op []wire.Field) (err error) {
+func (t *Transaction) parse(op wire.Message) (err error) {
 	switch t.Kind {
 	case Append:
 		t.Fragments, err = parseFragments(op, 1)
@@ -142,7 +142,7 @@ func (t *Transaction) parse(op []wire.Field) (err error) {
 	return err
 }
 
-func (t *Transaction) parseRewrite(op []wire.Field) error {
+func (t *Transaction) parseRewrite(op wire.Message) error {
 	old, err := parseFragments(op, 1)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (t *Transaction) parseRewrite(op []wire.Field) error {
 	if len(old) > 0 {
 		t.Groups = append(t.Groups, Group{Old: old})
 	}
-	for _, f := range op {
+	for f := range op.All() {
 		if f.Num != 3 {
 			continue
 		}
@@ -165,13 +165,16 @@ func (t *Transaction) parseRewrite(op []wire.Field) error {
 		if group.New, err = parseFragments(g, 2); err != nil {
 			return err
 		}
-		t.Groups = append(t.Groups, group)
+		if len(group.Old)+len(group.New) > 0 {
+			t.Groups = append(t.Groups, group)
+		}
 	}
 	return nil
 }
 
-func parseIndexes(op []wire.Field, num int) (out []Index, err error) {
-	for _, f := range op {
+func parseIndexes(op wire.Message, num int) (out []Index, err error) {
+	out = room[Index](op, num, leastIndex)
+	for f := range op.All() {
 		if f.Num == num {
 			x, err := parseIndex(f.B)
 			if err != nil {
@@ -183,8 +186,8 @@ func parseIndexes(op []wire.Field, num int) (out []Index, err error) {
 	return out, nil
 }
 
-func parseCompacted(op []wire.Field, num int) (out []Compacted, err error) {
-	for _, f := range op {
+func parseCompacted(op wire.Message, num int) (out []Compacted, err error) {
+	for f := range op.All() {
 		if f.Num != num {
 			continue
 		}

@@ -5,6 +5,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -29,69 +30,121 @@ type Field struct {
 // Int32 is the value of an int32 field.
 func (f Field) Int32() int32 { return int32(f.V) }
 
-// Parse splits a message into its fields in the order in which they stand.
-func Parse(b []byte) ([]Field, error) {
-	var fields []Field
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return nil, fmt.Errorf("%w: %v", ErrMalformed, protowire.ParseError(n))
+// Message is a message that Parse has checked. It takes no memory of its own: its fields
+// are found in the bytes each time, so that many small ones cost nothing.
+type Message []byte
+
+// Parse checks that a message consists of whole fields.
+func Parse(b []byte) (Message, error) {
+	for rest := b; len(rest) > 0; {
+		n, err := fieldSize(rest)
+		if err != nil {
+			return nil, err
 		}
-		f := Field{Num: int(num)}
-		m := 0
-		switch typ {
-		case protowire.VarintType:
-			f.V, m = protowire.ConsumeVarint(b[n:])
-		case protowire.BytesType:
-			f.B, m = protowire.ConsumeBytes(b[n:])
-			if m >= 0 && f.B == nil {
-				f.B = []byte{}
-			}
-		case protowire.Fixed64Type:
-			f.V, m = protowire.ConsumeFixed64(b[n:])
-		case protowire.Fixed32Type:
-			var v uint32
-			v, m = protowire.ConsumeFixed32(b[n:])
-			f.V = uint64(v)
-		default:
-			m = protowire.ConsumeFieldValue(num, typ, b[n:])
-		}
-		if m < 0 {
-			return nil, fmt.Errorf("%w: field %d: %v", ErrMalformed, num, protowire.ParseError(m))
-		}
-		f.Raw = b[: n+m : n+m]
-		b = b[n+m:]
-		fields = append(fields, f)
+		rest = rest[n:]
 	}
-	return fields, nil
+	if b == nil {
+		b = []byte{}
+	}
+	return b, nil
+}
+
+// fieldSize is the size of the first field of a message that may be malformed.
+func fieldSize(b []byte) (int, error) {
+	num, typ, n := protowire.ConsumeTag(b)
+	if n < 0 {
+		return 0, fmt.Errorf("%w: %v", ErrMalformed, protowire.ParseError(n))
+	}
+	m := protowire.ConsumeFieldValue(num, typ, b[n:])
+	if m < 0 {
+		return 0, fmt.Errorf("%w: field %d: %v", ErrMalformed, num, protowire.ParseError(m))
+	}
+	return n + m, nil
+}
+
+// next splits the first field off a message that was checked.
+func (m Message) next() (f Field, rest Message) {
+	num, typ, n := protowire.ConsumeTag(m)
+	f.Num = int(num)
+	size := 0
+	switch typ {
+	case protowire.VarintType:
+		f.V, size = protowire.ConsumeVarint(m[n:])
+	case protowire.BytesType:
+		f.B, size = protowire.ConsumeBytes(m[n:])
+		if f.B == nil {
+			f.B = []byte{}
+		}
+	case protowire.Fixed64Type:
+		f.V, size = protowire.ConsumeFixed64(m[n:])
+	case protowire.Fixed32Type:
+		var v uint32
+		v, size = protowire.ConsumeFixed32(m[n:])
+		f.V = uint64(v)
+	default:
+		size = protowire.ConsumeFieldValue(num, typ, m[n:])
+	}
+	f.Raw = m[: n+size : n+size]
+	return f, m[n+size:]
+}
+
+// All yields the fields in the order in which they stand.
+func (m Message) All() iter.Seq[Field] {
+	return func(yield func(Field) bool) {
+		for len(m) > 0 {
+			var f Field
+			if f, m = m.next(); !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// Last returns the last field, or false of an empty message.
+func (m Message) Last() (f Field, ok bool) {
+	for len(m) > 0 {
+		f, m = m.next()
+		ok = true
+	}
+	return f, ok
+}
+
+// Count counts the fields with a number.
+func (m Message) Count(num int) (n int) {
+	for f := range m.All() {
+		if f.Num == num {
+			n++
+		}
+	}
+	return n
 }
 
 // Get returns the last field with a number, as protobuf wants it of a field that
 // does not repeat.
-func Get(fields []Field, num int) (Field, bool) {
-	for i := len(fields) - 1; i >= 0; i-- {
-		if fields[i].Num == num {
-			return fields[i], true
+func Get(m Message, num int) (f Field, ok bool) {
+	for x := range m.All() {
+		if x.Num == num {
+			f, ok = x, true
 		}
 	}
-	return Field{}, false
+	return f, ok
 }
 
 // Uint returns the value of a varint field, zero if it is absent.
-func Uint(fields []Field, num int) uint64 {
-	f, _ := Get(fields, num)
+func Uint(m Message, num int) uint64 {
+	f, _ := Get(m, num)
 	return f.V
 }
 
 // Sub parses the message in a field; an absent field is an empty message.
-func Sub(fields []Field, num int) ([]Field, error) {
-	f, _ := Get(fields, num)
+func Sub(m Message, num int) (Message, error) {
+	f, _ := Get(m, num)
 	return Parse(f.B)
 }
 
 // Has reports whether a field is present.
-func Has(fields []Field, num int) bool {
-	_, ok := Get(fields, num)
+func Has(m Message, num int) bool {
+	_, ok := Get(m, num)
 	return ok
 }
 
@@ -113,8 +166,8 @@ func uints(dst []uint64, f Field) ([]uint64, error) {
 }
 
 // AllUints collects every value of a repeated varint field.
-func AllUints(fields []Field, num int) (vs []uint64, err error) {
-	for _, f := range fields {
+func AllUints(m Message, num int) (vs []uint64, err error) {
+	for f := range m.All() {
 		if f.Num == num {
 			if vs, err = uints(vs, f); err != nil {
 				return nil, err
