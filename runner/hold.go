@@ -118,6 +118,18 @@ func (w *worker) enter(a *attempt) (leave func()) {
 	}
 }
 
+// runs tells whether a trial is one of ours, until its end is written.
+func (w *worker) runs(id study.TrialID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for a := range w.attempts {
+		if a.t.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
 // asksToPause tells whether a command has ended to be put on hold.
 func asksToPause(err error) bool {
 	var exit *exec.ExitError

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/foldlog/foldlog/journal"
@@ -47,42 +49,115 @@ func newFlaky(t *testing.T, refuse func(*study.Snapshot) error) (*flaky, Config)
 	}
 }
 
-// TestFullDiskMakesNobodyStale has a disk that takes the end of a trial again
-// after it was full for much longer than the grace. No heartbeat was written
-// meanwhile, but nobody could have written one.
+// running is a worker that runs one trial, whose command is left out: so it all
+// happens in the time of a bubble.
+func running(t *testing.T, st study.Storage, c Config) *attempt {
+	t.Helper()
+	p, err := c.prepare(st.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &loop{worker: &worker{prepared: p, st: st, retry: &study.RetryPolicy{}}}
+	claimed, err := l.claim(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &attempt{loop: l, t: claimed.t, fence: claimed.fence, objs: newObjectives(p.Metrics), kill: func(error) {}}
+}
+
+// TestFullDiskMakesNobodyStale has a disk that takes no heartbeat for much longer
+// than the grace, but would take that a trial has failed: neither the worker itself
+// nor another one that cannot write takes the silence for death.
 func TestFullDiskMakesNobodyStale(t *testing.T) {
-	st, c := newFlaky(t, func(after *study.Snapshot) error {
-		for range after.LiveTrials(0, study.Running) {
-			if tr, _ := after.Trial(0); tr.HeartbeatSeq > 1 || tr.NumReports() > 0 {
-				return errDiskFull
+	synctest.Test(t, func(t *testing.T) {
+		var full atomic.Bool
+		st, c := newFlaky(t, func(after *study.Snapshot) error {
+			for range after.LiveTrials(0, study.Running) {
+				if full.Load() {
+					return errDiskFull
+				}
+			}
+			return nil
+		})
+		c.Trials = 2
+		var all sync.WaitGroup
+		done := make(chan struct{})
+		ctx, end := context.WithCancel(t.Context())
+		attempts := []*attempt{running(t, st, c), running(t, st, c)}
+		for _, a := range attempts {
+			all.Go(func() { a.renew(done) })
+			all.Go(func() { a.watch(ctx) })
+		}
+		full.Store(true)
+		time.Sleep(20 * c.Grace)
+		full.Store(false)
+		time.Sleep(2 * c.Grace)
+		close(done)
+		for _, a := range attempts {
+			if err := a.finish(ctx, study.Completed(1)); err != nil {
+				t.Error(err)
 			}
 		}
-		return nil
+		end()
+		all.Wait()
+		for _, a := range attempts {
+			if a.report != (Report{Complete: 1}) {
+				t.Errorf("report %+v, want 1 complete and none stale", a.report)
+			}
+		}
 	})
-	c.Trials = 1
-	c.Command = []string{"sh", "-c", `echo '{{"loss":1}'; sleep 1`}
-	report, err := Work(t.Context(), nil, st, c, nil)
-	if err != nil || report.Complete != 1 || report.Stale != 0 {
-		t.Errorf("report %+v, error %v; want 1 complete and none stale", report, err)
-	}
+}
+
+// TestTheSilentAreFailedWhileOthersLive is the other side: the same worker is
+// failed as stale once it is silent and others write.
+func TestTheSilentAreFailedWhileOthersLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, c := newFlaky(t, func(*study.Snapshot) error { return nil })
+		c.Trials = 2
+		silent, living := running(t, st, c), running(t, st, c)
+		done := make(chan struct{})
+		ctx, end := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { living.renew(done) })
+		all.Go(func() { living.watch(ctx) })
+		time.Sleep(20 * c.Grace)
+		close(done)
+		end()
+		all.Wait()
+		if tr, err := st.Snapshot().Trial(silent.t.ID); err != nil || tr.State != study.Failed || living.report.Stale != 1 {
+			t.Errorf("the silent one's trial is %v (%v), report %+v; want it stale alone", tr.State, err, living.report)
+		}
+	})
 }
 
 // TestEndIsTriedSeveralTimesWithinTheGrace has a disk that is full when the
-// command has ended, and takes what comes first when the trial would be stale.
+// command has ended: another worker sees no heartbeat meanwhile, and would fail the
+// trial after the grace.
 func TestEndIsTriedSeveralTimesWithinTheGrace(t *testing.T) {
-	ended := 0
-	st, c := newFlaky(t, func(after *study.Snapshot) error {
-		if tr, err := after.Trial(0); err == nil && tr.State == study.Complete && ended < 8 {
-			ended++
-			return errDiskFull
+	synctest.Test(t, func(t *testing.T) {
+		refused := 0
+		st, c := newFlaky(t, func(after *study.Snapshot) error {
+			if tr, err := after.Trial(0); err == nil && tr.State == study.Complete && refused < 4 {
+				refused++
+				return errDiskFull
+			}
+			return nil
+		})
+		c.Trials, c.Grace = 1, 8*time.Second
+		a := running(t, st, c)
+		watcher := &worker{prepared: a.prepared, st: st, retry: &study.RetryPolicy{}}
+		ctx, end := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { watcher.watch(ctx) })
+		if err := a.finish(ctx, study.Completed(1)); err != nil || a.report.Complete != 1 || refused != 4 {
+			t.Errorf("report %+v, refused %d times, error %v; want 1 complete", a.report, refused, err)
 		}
-		return nil
+		end()
+		all.Wait()
+		if watcher.report.Stale != 0 {
+			t.Errorf("the other worker: %+v", watcher.report)
+		}
 	})
-	c.Trials, c.Grace = 1, 800*time.Millisecond
-	report, err := Work(t.Context(), nil, st, c, nil)
-	if err != nil || report.Complete != 1 || report.Stale != 0 {
-		t.Errorf("report %+v, error %v; want 1 complete and none stale", report, err)
-	}
 }
 
 // TestClaimIsTriedAgainOnceThereIsSpace refuses the second trial a few times.

@@ -194,7 +194,7 @@ func (w *worker) nothingLeft() bool {
 //
 // Whoever could not write, or did not look, cannot tell the silence of others
 // from its own: after a full disk, a machine that was paused or a stalled file
-// system, everybody is given the grace anew.
+// system, everybody is given the grace anew. Its own trials nobody fails: it lives.
 func (w *worker) watch(ctx context.Context) {
 	var sweeper *study.Sweeper
 	var looked time.Time
@@ -203,7 +203,7 @@ func (w *worker) watch(ctx context.Context) {
 			w.trouble(ctx, err)
 		} else {
 			if w.stumbled.Swap(false) || time.Since(looked) > w.Grace/2 {
-				sweeper = study.NewSweeper(&study.SweeperOptions{Grace: w.Grace, Retry: w.retry})
+				sweeper = study.NewSweeper(&study.SweeperOptions{Grace: w.Grace, Retry: w.retry, Own: w.runs})
 			}
 			looked = time.Now()
 			w.stopHeld()

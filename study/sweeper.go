@@ -41,6 +41,9 @@ type SweeperOptions struct {
 	// Retry decides whether a stale trial is tried again; nil opens no outbox
 	// entry.
 	Retry *RetryPolicy
+	// Own tells which trials are the observer's own: that they are not stale it
+	// knows better than their heartbeats do. Nil means none.
+	Own func(TrialID) bool
 }
 
 // Sweeper fails managed trials whose owner has gone silent. It trusts no clock
@@ -83,7 +86,7 @@ func (s *Sweeper) Observe(snap *Snapshot) []Observation {
 	var stale []Observation
 	for st := range snap.Studies() {
 		for t := range snap.LiveTrials(st.ID, Running) {
-			if !t.Managed {
+			if !t.Managed || s.opts.Own != nil && s.opts.Own(t.ID) {
 				continue
 			}
 			seen, ok := s.seen[t.ID]

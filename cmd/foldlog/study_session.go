@@ -184,7 +184,8 @@ func (s *session) keep(ctx context.Context, stop context.CancelCauseFunc) {
 	defer pulse.Stop()
 	watch := time.NewTicker(time.Second)
 	defer watch.Stop()
-	sweeper := study.NewSweeper(&study.SweeperOptions{Grace: s.opts.lease, Retry: s.policy()})
+	var sweeper *study.Sweeper
+	var looked time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -197,22 +198,30 @@ func (s *session) keep(ctx context.Context, stop context.CancelCauseFunc) {
 			time.Sleep(paramDelay)
 			s.each(ctx, (*session).writeParams)
 		case <-pulse.C:
-			s.each(ctx, (*session).renew)
+			// Who could not write, or did not look, cannot tell the silence of others
+			// from its own.
+			if renewed := s.each(ctx, (*session).renew); !renewed || time.Since(looked) > s.opts.lease/2 {
+				sweeper = study.NewSweeper(&study.SweeperOptions{Grace: s.opts.lease, Retry: s.policy()})
+			}
+			looked = time.Now()
 			s.sweep(ctx, sweeper)
 		}
 	}
 }
 
-// each does something to every running trial. What goes wrong is said, and
-// found again by the request that needs it.
-func (s *session) each(ctx context.Context, do func(*session, context.Context, *runningTrial) error) {
+// each does something to every running trial, and tells whether all went well. What
+// goes wrong is said, and found again by the request that needs it.
+func (s *session) each(ctx context.Context, do func(*session, context.Context, *runningTrial) error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	well := true
 	for number, t := range s.running {
 		if err := do(s, ctx, t); err != nil && ctx.Err() == nil {
+			well = false
 			s.Debugf("trial %d: %v", number, err)
 		}
 	}
+	return well
 }
 
 func (s *session) writeParams(ctx context.Context, t *runningTrial) error {

@@ -180,6 +180,18 @@ func testStaleness(t *testing.T, open Factory) {
 			t.Errorf("failed %v after the lease", failed)
 		}
 	})
+	t.Run("an observer does not look at trials of its own", func(t *testing.T) {
+		s := open(t)
+		id := newStudy(t, s, config("a"))
+		mine, others := claimed(t, s, id, 7), claimed(t, s, id, 8)
+		c := &clock{}
+		w := study.NewSweeper(&study.SweeperOptions{Elapsed: c.elapsed, Grace: grace, Own: func(id study.TrialID) bool { return id == mine.Trial }})
+		sweep(t, w, s)
+		c.now = time.Hour
+		if diff := cmp.Diff([]study.TrialID{others.Trial}, sweep(t, w, s)); diff != "" {
+			t.Errorf("failed (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("system attributes need their prefix and the fence", func(t *testing.T) {
 		s := open(t)
 		f := claimed(t, s, newStudy(t, s, config("a")), 7)
