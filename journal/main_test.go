@@ -4,8 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/foldlog/foldlog/internal/proctest"
 )
 
@@ -18,5 +16,5 @@ var helpers = map[string]func(args []string) error{}
 
 func TestMain(m *testing.M) {
 	proctest.Role(helperEnv, func(role string) error { return helpers[role](os.Args[1:]) })
-	goleak.VerifyTestMain(m)
+	os.Exit(proctest.Run(m))
 }

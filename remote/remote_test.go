@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,9 +18,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/remote"
@@ -28,7 +29,7 @@ import (
 	"github.com/foldlog/foldlog/study/asktell"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(proctest.Run(m)) }
 
 // newServer serves a temporary root.
 func newServer(t *testing.T) (root string, c *remote.Client) {

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/study"
 )
@@ -29,7 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(superviseForTest())
 	}
 	proctest.Role("FOLDLOG_TEST_WORKER", func(string) error { return RunProcess(os.Stdin, os.Stdout) })
-	goleak.VerifyTestMain(m)
+	os.Exit(proctest.Run(m))
 }
 
 // newStudy makes a journal with one study of one objective, "loss".

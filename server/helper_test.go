@@ -15,12 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/metrics"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(proctest.Run(m)) }
 
 // site is a server over a root, reached by real connections.
 type site struct {

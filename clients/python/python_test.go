@@ -18,9 +18,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/metrics/streamtest"
 )
+
+func TestMain(m *testing.M) { os.Exit(proctest.Run(m)) }
 
 // python is a command of the machine's Python in this folder. There must be
 // one: a client that nobody has run is not tested.

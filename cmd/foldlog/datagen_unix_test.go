@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -135,30 +137,42 @@ func TestASecondInterruptStopsCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "ran")
-	begin := func() (wait func() int, signal func()) {
+	begin := func(notes io.Writer) (wait func() int, signal func()) {
 		cmd := process(t, "foldlog", "datagen", "run", file, "--root", dir, "--items", "-")
 		cmd.Env = append(os.Environ(), "OUT="+out)
-		cmd.Stdin = strings.NewReader("1\n")
+		cmd.Stdin, cmd.Stderr = strings.NewReader("1\n"), notes
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		return func() int { cmd.Wait(); return cmd.ProcessState.ExitCode() }, func() { cmd.Process.Signal(syscall.SIGINT) }
 	}
-	wait, signal := begin()
+	hearing, telling, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hearing.Close()
+	wait, signal := begin(telling)
+	telling.Close()
 	for notes := ""; !strings.Contains(notes, "slow"); time.Sleep(5 * time.Millisecond) {
 		b, _ := os.ReadFile(out)
 		notes = string(b)
 	}
 	signal()
-	time.Sleep(100 * time.Millisecond)
+	heard := bufio.NewReader(hearing)
+	for line := ""; !strings.Contains(line, "interrupt again"); { // or the two may be one
+		if line, err = heard.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
 	signal()
+	go io.Copy(io.Discard, heard)
 	if code := wait(); code != 130 {
 		t.Errorf("exit status %d", code)
 	}
 	if err := os.WriteFile(out+".go", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if wait, _ := begin(); wait() != 0 {
+	if wait, _ := begin(io.Discard); wait() != 0 {
 		t.Error("the next run did not end well")
 	}
 	if b, err := os.ReadFile(out); err != nil || string(b) != "quick\nslow\nslow\n" {

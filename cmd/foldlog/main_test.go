@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -9,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/objstore/s3test"
 	"github.com/foldlog/foldlog/server"
 )
@@ -36,24 +35,23 @@ func serveScript(env *testscript.Env) error {
 	return nil
 }
 
-// leakless fails tests that leave goroutines behind.
-type leakless struct{ *testing.M }
+// alone is the tests, which end the S3 server; Run of proctest runs them.
+type alone struct{ *testing.M }
 
-func (m leakless) Run() int {
-	code := m.M.Run()
-	s3test.Stop()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
+func (m alone) Run() int { return proctest.Run(stopping{m.M}) }
+
+type stopping struct{ *testing.M }
+
+func (m stopping) Run() int {
+	defer s3test.Stop()
+	return m.M.Run()
 }
 
 // TestMain lets tests run this binary as foldlog, as linelog, which is foldlog
 // with the line log as its only kind, and as holder, which stops while it holds
 // a journal's lease.
 func TestMain(m *testing.M) {
-	testscript.Main(leakless{m}, map[string]func(){
+	testscript.Main(alone{m}, map[string]func(){
 		"foldlog": func() { os.Exit(run(logKinds())) },
 		"holder":  func() { os.Exit(holdLease(os.Args[1])) },
 		"linelog": func() { os.Exit(run([]logKind{lineKind{}})) },

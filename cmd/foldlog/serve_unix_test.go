@@ -24,18 +24,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/metrics"
 )
 
 // servedAt is an address that nothing listens at.
 func servedAt(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := proctest.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // serving starts a server as a process of its own, and waits until it answers.
@@ -88,6 +88,9 @@ func longRun(slug string, points int) []byte {
 	return b
 }
 
+// enoughKills is how often a server must have been killed before its clients are done.
+const enoughKills = 3
+
 // TestAServerThatIsKilledLosesNothing kills a server again and again while clients
 // push files that grow, and starts it again at the same address.
 func TestAServerThatIsKilledLosesNothing(t *testing.T) {
@@ -96,22 +99,21 @@ func TestAServerThatIsKilledLosesNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var clients sync.WaitGroup
-	var left atomic.Int32
+	var left, kills atomic.Int32
 	left.Store(runs)
 	for i := range runs {
 		clients.Go(func() {
 			defer left.Add(-1)
-			pushAgainAndAgain(ctx, t, fmt.Sprintf("run-%d", i), sources, address, points)
+			pushAgainAndAgain(ctx, t, fmt.Sprintf("run-%d", i), sources, address, points, &kills)
 		})
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	kills := 0
 	for left.Load() > 0 && ctx.Err() == nil {
 		cmd := serving(t, root, address)
 		wait := time.After(time.Duration(50+random.IntN(300)) * time.Millisecond)
-		if kills < 8 {
+		if kills.Load() < 8 {
 			<-wait
-			kills++
+			kills.Add(1)
 		} else {
 			clients.Wait()
 		}
@@ -119,8 +121,8 @@ func TestAServerThatIsKilledLosesNothing(t *testing.T) {
 		cmd.Wait()
 	}
 	clients.Wait()
-	if kills < 3 {
-		t.Errorf("killed only %d times", kills)
+	if n := kills.Load(); n < enoughKills {
+		t.Errorf("killed only %d times", n)
 	}
 	cmd := serving(t, root, address)
 	defer stop(t, cmd)
@@ -139,14 +141,17 @@ func TestAServerThatIsKilledLosesNothing(t *testing.T) {
 }
 
 // pushAgainAndAgain writes a file piece by piece and pushes it after each, until the
-// server has all of it.
-func pushAgainAndAgain(ctx context.Context, t *testing.T, slug, dir, address string, points int) {
+// server has all of it. The last piece waits until the server was killed often enough.
+func pushAgainAndAgain(ctx context.Context, t *testing.T, slug, dir, address string, points int, kills *atomic.Int32) {
 	text := longRun(slug, points)
 	path := filepath.Join(dir, slug+".jsonl")
 	client := &metrics.Client{Base: "http://" + address, HTTP: &http.Client{Timeout: 10 * time.Second}}
 	defer client.HTTP.CloseIdleConnections()
 	const pieces = 25
 	for i := 1; i <= pieces; {
+		for i == pieces && kills.Load() < enoughKills && ctx.Err() == nil {
+			time.Sleep(20 * time.Millisecond)
+		}
 		if err := os.WriteFile(path, text[:len(text)*i/pieces], 0o644); err != nil {
 			t.Error(err)
 			return
@@ -195,13 +200,17 @@ func TestAServerAnswersWhatItHasBeforeItEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /api/v1/runs/run/streams/%s?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", id, len(text))
+	fmt.Fprintf(conn, "POST /api/v1/runs/run/streams/%s?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n", id, len(text))
+	const begun = "HTTP/1.1 100 Continue\r\n\r\n" // once the body is being read
+	head := make([]byte, len(begun))
+	if _, err := io.ReadFull(conn, head); err != nil || string(head) != begun {
+		t.Fatalf("%v: %s", err, head)
+	}
 	conn.Write(text[:50])
-	time.Sleep(100 * time.Millisecond)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond)
+	untilRefused(t, address)
 	conn.Write(text[50:])
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200") {
@@ -212,6 +221,20 @@ func TestAServerAnswersWhatItHasBeforeItEnds(t *testing.T) {
 	}
 	if got, err := os.ReadFile(metrics.StreamPath(root, "run", id)); err != nil || !bytes.Equal(got, text) {
 		t.Errorf("%d bytes are there: %v", len(got), err)
+	}
+}
+
+// untilRefused waits until a server takes no connections any more.
+func untilRefused(t *testing.T, address string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			return
+		}
+		if conn.Close(); time.Now().After(deadline) {
+			t.Fatal("a server that was told to end takes connections")
+		}
 	}
 }
 

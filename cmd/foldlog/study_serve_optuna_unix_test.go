@@ -163,7 +163,7 @@ func TestServeOptunaKilledUnderItsClients(t *testing.T) {
 		each, deaths = 4, 1
 	}
 	path := filepath.Join(t.TempDir(), "s.atj")
-	server, other := startOptunaServer(t, path, "127.0.0.1:0"), startOptunaServer(t, path, "127.0.0.1:0")
+	server, other := startOptunaServer(t, path, servedAt(t)), startOptunaServer(t, path, "127.0.0.1:0")
 	r, err := optunaClient(t, other.addr).CreateNewStudy(t.Context(), &pb.CreateNewStudyRequest{StudyName: "a", Directions: []pb.StudyDirection{0}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,10 @@
 package cli
 
 import (
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/foldlog/foldlog/internal/proctest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(proctest.Run(m)) }

@@ -5,6 +5,7 @@ package s3test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/foldlog/foldlog/internal/proctest"
 )
 
 // The credentials and the region of the server.
@@ -90,37 +93,60 @@ func start() {
 		server.err = err
 		return
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		server.err = err
-		return
+	for range 5 { // another process may be quicker to take the port
+		if server.err = startAt(bin); server.err == nil {
+			return
+		}
 	}
-	server.addr = l.Addr().String()
-	_ = l.Close()
+}
+
+// patience is how long a server may take until it answers.
+const patience = time.Minute
+
+// startAt starts a server at an address of its own.
+func startAt(bin string) error {
+	var err error
+	if server.addr, err = proctest.Address(); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "foldlog-s3-")
 	if err != nil {
-		server.err = err
-		return
+		return err
 	}
 	cmd := exec.Command(bin, "--port", server.addr, "--quiet", "posix", dir)
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
-	if server.err = cmd.Start(); server.err != nil {
-		return
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
 	}
-	server.stop = func() {
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	stop := func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 		_ = os.RemoveAll(dir)
 	}
-	for range 200 {
+	if !answers(ended) {
+		stop()
+		return fmt.Errorf("%s does not answer: %s", bin, log.String())
+	}
+	server.stop = stop
+	return nil
+}
+
+// answers waits until the server does, or has ended.
+func answers(ended <-chan struct{}) bool {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		select {
+		case <-ended:
+			return false
+		case <-time.After(50 * time.Millisecond):
+		}
 		if c, err := net.Dial("tcp", server.addr); err == nil {
 			_ = c.Close()
-			return
+			return true
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	server.stop()
-	server.stop, server.err = nil, fmt.Errorf("%s does not answer: %s", bin, log.String())
+	return false
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/examples/digits"
+	"github.com/foldlog/foldlog/internal/proctest"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv("DIGITS_TRAIN") != "" {
 		os.Exit(Main(os.Args[1:])) // this process is the command of a test
 	}
-	os.Exit(m.Run())
+	os.Exit(proctest.Run(m))
 }
 
 type output struct {

@@ -1,0 +1,50 @@
+package proctest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// told are the variables, or their beginnings, that tests are told things by.
+var told = []string{"FOLDLOG_BENCH_", "FOLDLOG_BLESS", "FOLDLOG_SOAK", "FOLDLOG_PYTHON", "FOLDLOG_VERSITYGW"}
+
+// leakPatience is how long goroutines may take to end after the tests.
+const leakPatience = time.Minute
+
+// Run runs the tests of a package by themselves: without the FOLDLOG_ variables of the
+// caller's environment, such as a server, which commands would heed, and failing if
+// goroutines are left at the end. It returns the exit status. Roles come before it.
+func Run(m interface{ Run() int }) int {
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		ours := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if strings.HasPrefix(name, "FOLDLOG_") && !slices.ContainsFunc(told, ours) {
+			os.Unsetenv(name)
+		}
+	}
+	code := m.Run()
+	if code != 0 {
+		return code
+	}
+	if err := left(leakPatience); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// left waits until the goroutines of tests have ended, which takes them a moment where
+// the machine is busy.
+func left(patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	for {
+		if err := goleak.Find(); err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
