@@ -160,7 +160,11 @@ func (run *running) print(report runner.Report, took time.Duration, runErr error
 	if logs != "" && report != (runner.Report{}) {
 		pairs = append(pairs, [2]string{"logs", filepath.Join(logs, "NUMBER.log")})
 	}
-	if report == (runner.Report{}) && run.Trials > 0 && !left {
+	switch {
+	case report != (runner.Report{}) || left:
+	case run.Trials == 0:
+		run.Notef("no trial is waiting; --trials N, or trials: N in a study file, says how many the study is to have")
+	default:
 		run.Notef("the study has its %s; a larger --trials goes on", plural(int64(run.Trials), "trial"))
 	}
 	return cli.WriteFields(run.Out(), pairs...)

@@ -80,12 +80,20 @@ func takeMetrics(f *File, n yamldoc.Node) error {
 		name, ok := e.Value.Scalar().(string)
 		d, err := study.ParseDirection(name)
 		if !ok || err != nil {
-			return e.Value.Fail(fmt.Errorf("metric %q: want minimize or maximize", e.Key), "")
+			return e.Value.Fail(fmt.Errorf("metric %q: want minimize or maximize", e.Key), near(name, "minimize", "maximize"))
 		}
 		f.Study.MetricNames = append(f.Study.MetricNames, e.Key)
 		f.Study.Directions = append(f.Study.Directions, d)
 	}
 	return nil
+}
+
+// near is a hint for a misspelt word, "" if it resembles none.
+func near(word string, known ...string) string {
+	if best, ok := yamldoc.Near(word, known); ok {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return ""
 }
 
 // algorithm reads NAME:OPTION=VALUE,..., or {name: NAME, option: value}.

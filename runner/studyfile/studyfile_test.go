@@ -87,6 +87,7 @@ func TestFaultsHaveTheirPlaceAndAHint(t *testing.T) {
 		"an unknown key":             {"metrics: {l: minimize}\ntrails: 3", `f.yaml:2:1: a study file has no "trails"`, `did you mean "trials"?`},
 		"a key twice":                {"seed: 1\nseed: 2", `f.yaml:2:1: "seed" stands twice`, ""},
 		"no metrics":                 {"seed: 1", `f.yaml:1:1: "metrics" is missing`, "metrics: {loss: minimize}"},
+		"a misspelt direction":       {"metrics:\n  loss: minimise", `f.yaml:2:9: "metrics": metric "loss": want minimize or maximize`, `did you mean "minimize"?`},
 		"a direction":                {"metrics:\n  loss: down", `f.yaml:2:9: "metrics": metric "loss": want minimize or maximize`, ""},
 		"metrics as a list":          {"metrics: [loss]", `f.yaml:1:10: "metrics": a list of metrics must be a mapping`, "metrics: {loss"},
 		"a parameter":                {"space:\n  x: {type: float, low: 3, high: 1}", `f.yaml:2:25: parameter "x": "low" is above "high"`, ""},
