@@ -40,8 +40,11 @@ func (tx *Tx) Worker() uint64 { return tx.g.w.opts.Worker }
 // Append adds an operation, the compact JSON object that belongs under "op". It
 // is copied. What a reader could not read back, as JSON that is broken or spread
 // over lines, is refused. An error, [*TooLargeError] among them, must be returned
-// from the transaction.
+// from the transaction, which appends nothing any more.
 func (tx *Tx) Append(op []byte) error {
+	if tx.refused != nil {
+		return tx.refused
+	}
 	g := tx.g
 	at := len(g.payload)
 	g.payload = appendRecord(g.payload, g.next, tx.Worker(), tx.atMillis, op)

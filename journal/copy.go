@@ -39,8 +39,9 @@ type Copied struct {
 
 // Copy makes a copy of a journal that may be written to meanwhile: the history
 // of one moment, with the same data files, durable when it returns. The source
-// is checked as far as its chain of extents. Where the destination exists it
-// fails with [ErrExist]; on an error nothing stays there.
+// is checked as far as its chain of extents, one of an older format as far as its
+// lines. Where the destination exists it fails with [fs.ErrExist]; on an error
+// nothing stays there.
 func Copy(ctx context.Context, from, to string, opts *CopyOptions) (*Copied, error) {
 	c, err := newCopier(from, to, opts)
 	if err != nil {
@@ -52,13 +53,18 @@ func Copy(ctx context.Context, from, to string, opts *CopyOptions) (*Copied, err
 	}
 	defer r.Close()
 	if r.snap.legacy() {
-		done, err := c.finish(&Copied{Bytes: r.snap.size}, func() error {
-			return copyFile(c.from.fs, c.from.head, c.fs, c.temporary(), r.snap.size)
+		if err := r.Refresh(until{ctx, discard{}}); err != nil {
+			return nil, err
+		}
+	}
+	if r.snap.legacy() { // and was not migrated meanwhile
+		done, err := c.finish(&Copied{Ops: r.applied, Bytes: r.snap.size}, func() error {
+			return copyFile(ctx, c.from.fs, c.from.head, c.fs, c.temporary(), r.snap.size)
 		})
 		c.fs.Remove(c.to.data) // a single file has no data directory
 		return done, err
 	}
-	refs, _, err := r.pool.walk(r.snap, r.known)
+	refs, _, err := r.pool.walk(r.snap, position{Head: r.snap.start()})
 	if err != nil {
 		return nil, err
 	}
@@ -176,12 +182,9 @@ func (c *copier) copyData(ctx context.Context, infos []FileInfo, done *Copied) e
 		if f.Published == 0 {
 			continue
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		to := c.to.dataFile(f.Name)
 		c.made = append(c.made, to)
-		if err := copyFile(c.from.fs, c.from.dataFile(f.Name), c.fs, to, f.Published); err != nil {
+		if err := copyFile(ctx, c.from.fs, c.from.dataFile(f.Name), c.fs, to, f.Published); err != nil {
 			return err
 		}
 		done.Bytes += f.Published
@@ -203,7 +206,9 @@ func (c *copier) writeHead(snap *snapshot) error {
 
 // salvage writes what can be read of the source.
 func (c *copier) salvage(ctx context.Context, check Applier, done *Copied) error {
-	src, err := c.openDamaged(done)
+	pool := newFilePool(c.from)
+	defer pool.Close()
+	src, err := c.openDamaged(pool, done)
 	if err != nil {
 		return err
 	}
@@ -261,8 +266,7 @@ type damaged struct {
 // openDamaged finds the longest history that the source holds: the published
 // one; or where a link of it is broken, what the data files hold before; or
 // where there is no head, what they hold at all.
-func (c *copier) openDamaged(done *Copied) (*damaged, error) {
-	pool := newFilePool(c.from)
+func (c *copier) openDamaged(pool *filePool, done *Copied) (*damaged, error) {
 	snap, err := c.from.readHead()
 	switch {
 	case err == nil && snap.legacy():
@@ -283,7 +287,6 @@ func (c *copier) openDamaged(done *Copied) (*damaged, error) {
 			refs, err = c.brokenChain(pool, snap)
 		}
 		return &damaged{snap, upTo, func(m Applier) error {
-			defer pool.Close()
 			return errors.Join(pool.replay(refs, 1, m.Apply), walkErr)
 		}}, err
 	}
@@ -312,7 +315,6 @@ func (c *copier) openHeadless(pool *filePool, done *Copied, cause error) (*damag
 	refs := pool.longestBefore(all, all[first].start, math.MaxUint64)
 	done.Guessed, done.Lost = true, -1
 	return &damaged{snap: c.headerOf(), replay: func(m Applier) error {
-		defer pool.Close()
 		return errors.Join(pool.replay(refs, 1, m.Apply), cause)
 	}}, nil
 }

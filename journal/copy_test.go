@@ -179,3 +179,35 @@ func TestCancelledCopiesAndChecksStop(t *testing.T) {
 		}
 	}
 }
+
+func TestCopyOfAnOldJournalCountsItsOperations(t *testing.T) {
+	m := newMem(t)
+	writeLegacy(t, m, memPath, 5, `{"record":`, "one", "two")
+	done, err := Copy(t.Context(), memPath, "/j/copy.atj", &CopyOptions{ReaderOptions: ReaderOptions{FS: m}})
+	if err != nil || done.Ops != 2 {
+		t.Fatal(done, err)
+	}
+	if got := readIDs(t, m, "/j/copy.atj"); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("copy holds %v", got)
+	}
+}
+
+// TestCopyTakesDataFilesOfAnyName copies a journal of a writer that names its files
+// in its own way, as the format admits.
+func TestCopyTakesDataFilesOfAnyName(t *testing.T) {
+	s := newSpecimen(t)
+	for _, file := range []string{"data-a", "data-b"} {
+		s.write(s.data("part-"+file[5:]), bytes.ReplaceAll(s.read(s.data(file)), []byte(`"data-`), []byte(`"part-`)))
+		if err := s.mem.Remove(s.data(file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.write(memPath, bytes.ReplaceAll(s.read(memPath), []byte(`"data-`), []byte(`"part-`)))
+	want := readIDs(t, s.mem, memPath)
+	if _, err := Copy(t.Context(), memPath, "/j/copy.atj", &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := readIDs(t, s.mem, "/j/copy.atj"); len(want) != 6 || !slices.Equal(got, want) {
+		t.Errorf("copy holds %v, want %v", got, want)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/foldlog/foldlog/internal/fsx"
 )
@@ -76,6 +78,13 @@ func (p *filePool) fileInfos(refs []extentRef) ([]FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range refs { // another writer may name its files otherwise
+		if name := p.names[refs[i].file]; !strings.HasPrefix(name, dataPrefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
 	published := map[string]*FileInfo{}
 	infos := make([]FileInfo, len(names))
 	for i, name := range names {

@@ -255,3 +255,36 @@ func TestFollowerGoesOnAcrossAMigration(t *testing.T) {
 		t.Errorf("read %v, %v", got.all, err)
 	}
 }
+
+// TestRefreshAmidAMigration migrates between a reader's look at the header and its
+// reading of the lines.
+func TestRefreshAmidAMigration(t *testing.T) {
+	m := newMem(t)
+	writeLegacy(t, m, memPath, 5, "", "one", "two")
+	opened := 0
+	faulty := fsx.NewFault(m, func(c fsx.Call) fsx.Fate {
+		if c.Op != "open" || c.Path != memPath {
+			return fsx.Fate{}
+		}
+		if opened++; opened != 3 { // OpenReader's, and the first of Refresh
+			return fsx.Fate{}
+		}
+		w, err := OpenWriter(t.Context(), memPath, memOptions(m), new(ids))
+		if err != nil {
+			t.Error(err)
+			return fsx.Fate{}
+		}
+		mustPut(t, w, "three")
+		w.Close()
+		return fsx.Fate{}
+	})
+	r, err := OpenReader(memPath, &ReaderOptions{FS: faulty})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got := new(ids)
+	if err := r.Refresh(got); err != nil || !slices.Equal(got.all, []string{"one", "two", "three"}) {
+		t.Errorf("read %v, %v", got.all, err)
+	}
+}

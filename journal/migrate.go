@@ -152,7 +152,7 @@ func (w *Writer) copyKept(kept string) error {
 		return nil
 	}
 	temporary := w.l.dataFile(fmt.Sprintf("keep-%016x", random64()))
-	if err := copyFile(w.l.fs, w.l.head, w.l.fs, temporary, -1); err != nil {
+	if err := copyFile(context.Background(), w.l.fs, w.l.head, w.l.fs, temporary, -1); err != nil {
 		w.l.fs.Remove(temporary)
 		return err
 	}
@@ -161,7 +161,7 @@ func (w *Writer) copyKept(kept string) error {
 
 // copyFile copies the first n bytes of a file, all if n is negative, to a new
 // durable file.
-func copyFile(fromFS fsx.FS, from string, toFS fsx.FS, to string, n int64) error {
+func copyFile(ctx context.Context, fromFS fsx.FS, from string, toFS fsx.FS, to string, n int64) error {
 	in, err := fromFS.OpenFile(from, os.O_RDONLY, 0)
 	if err != nil {
 		return err
@@ -171,16 +171,20 @@ func copyFile(fromFS fsx.FS, from string, toFS fsx.FS, to string, n int64) error
 	if err != nil {
 		return err
 	}
-	err = copyBytes(out, in, n)
-	if err == nil {
+	if err = copyBytes(ctx, out, in, n); err != nil {
+		err = fmt.Errorf("copy %s to %s: %w", from, to, err)
+	} else {
 		err = out.Sync()
 	}
 	return errors.Join(err, out.Close())
 }
 
-func copyBytes(out fsx.File, in io.ReaderAt, n int64) error {
+func copyBytes(ctx context.Context, out fsx.File, in io.ReaderAt, n int64) error {
 	buf := make([]byte, 1<<20)
 	for at := int64(0); n < 0 || at < n; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		want := int64(len(buf))
 		if n >= 0 {
 			want = min(want, n-at)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -173,6 +174,9 @@ func (w *Writer) openData() (*dataFile, error) {
 	w.nFiles++
 	if err := (&Pointer{File: name, Len: 1}).check(); err != nil {
 		return nil, err
+	}
+	if !strings.HasPrefix(name, dataPrefix) {
+		return nil, fmt.Errorf("data file name %.80q does not begin with %s", name, dataPrefix)
 	}
 	f, err := createShared(w.l.fs, w.l.dataFile(name), os.O_WRONLY)
 	if err != nil {

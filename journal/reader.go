@@ -123,7 +123,13 @@ func (r *Reader) Refresh(m Applier) error {
 	if err != nil {
 		return err
 	}
-	if err = r.catchUp(snap, m); err != nil {
+	if err = r.catchUp(snap, m); err != nil && snap.legacy() {
+		// It may have been migrated between the two looks at its file.
+		if now, headErr := r.l.readHead(); headErr == nil && !now.legacy() {
+			err = r.catchUp(now, m)
+		}
+	}
+	if err != nil {
 		// What was open may have been replaced: look again the next time.
 		r.pool.Close()
 	}

@@ -54,8 +54,8 @@ func hasData(dir string) bool {
 	}
 }
 
-// LastChange returns when a journal was last published to, as its file system
-// says, without reading it.
+// LastChange returns when a journal was last published to in Unix milliseconds, as
+// its file system says, without reading it.
 func LastChange(path string, opts *ReaderOptions) (int64, error) {
 	if opts == nil {
 		opts = &ReaderOptions{}

@@ -27,7 +27,7 @@ type WriterOptions struct {
 	WorkerZero bool
 	// Clock tells the wall time for at_millis and the header, time.Now if nil.
 	Clock func() time.Time
-	// Program goes into the header of a journal that is created.
+	// Program goes into the header of a journal that is created, "foldlog" if "".
 	Program string
 	// Term is how long the lease lasts unless renewed, [DefaultTerm] if 0.
 	Term time.Duration
@@ -35,8 +35,9 @@ type WriterOptions struct {
 	// operation line, an extent's payload and the virtual stream. 0 means
 	// [DefaultMaxRecordBytes], [DefaultMaxExtentBytes] and no cap.
 	MaxRecordBytes, MaxExtentBytes, MaxJournalBytes int64
-	// DataFile names the n-th data file of this handle, from 0. The default is
-	// data-WORKER-N-RANDOM in hexadecimal.
+	// DataFile names the n-th data file of this handle, from 0. A name begins with
+	// data- and was never used before; the default is data-WORKER-N-RANDOM in
+	// hexadecimal.
 	DataFile func(worker, n uint64) string
 	// OnTakeover hears who held a lease that was taken over because its holder
 	// had stopped. It is called while the lease is acquired and must be quick.

@@ -89,6 +89,7 @@ func TestRefusedAppendIsNotPublishedThoughItsCallerSaysSo(t *testing.T) {
 	defer w.Close()
 	err = w.Do(t.Context(), func(tx *Tx) error {
 		tx.Append(idOp(strings.Repeat("x", 200)))
+		tx.Append(idOp("small"))
 		return nil
 	})
 	var tooLarge *TooLargeError
@@ -277,6 +278,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"negative cap":    {MaxRecordBytes: -1},
 		"unreadable cap":  {MaxExtentBytes: HardLimit + 1},
 		"data file names": {DataFile: func(uint64, uint64) string { return "../x" }},
+		"other names":     {DataFile: func(uint64, uint64) string { return "x" }},
 	} {
 		m := newMem(t)
 		o.FS = m
