@@ -44,17 +44,6 @@ func TestSoakKilledWriters(t *testing.T) {
 	t.Logf("%d rounds, %d transactions acknowledged", rounds, len(o.acked))
 }
 
-// waitFor waits for what must happen sooner or later.
-func waitFor(t testing.TB, happened func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !happened(); {
-		if time.Now().After(end) {
-			t.Fatal("it did not happen within a minute")
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // TestStoppedHolderIsFenced stops a writer in each phase of an append for longer
 // than its lease. Another takes over and publishes. What the stopped one had
 // written stays unpublished; it publishes its operation again, once.
