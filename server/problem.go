@@ -16,6 +16,7 @@ import (
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/server/projection"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 )
 
 // Problem is an error as every answer spells it (RFC 9457).
@@ -112,6 +113,7 @@ var statuses = []struct {
 	{study.ErrManaged, http.StatusConflict},
 	{study.ErrBudget, http.StatusConflict},
 	{study.ErrExists, http.StatusConflict},
+	{asktell.ErrKeyUsed, http.StatusConflict},
 	{journal.ErrReplaced, http.StatusConflict},
 	{study.ErrTooLarge, http.StatusRequestEntityTooLarge},
 	{study.ErrReserved, http.StatusUnprocessableEntity},

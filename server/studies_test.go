@@ -152,6 +152,33 @@ func TestOnlyTheOwnerEndsAManagedTrial(t *testing.T) {
 	}
 }
 
+func TestAnAskThatIsRepeatedWithItsKeyIsTheSameTrial(t *testing.T) {
+	s := newSite(t, Options{})
+	base := "/api/v1/studies/" + newStudy(s, "s.atj")
+	for _, body := range []map[string]any{{"key": "raw"}, {"key": "managed", "lease_ms": 60_000}, {"key": "mine", "lease_ms": 60_000, "worker": "77"}} {
+		var first, again TrialItem
+		var all sync.WaitGroup
+		for _, into := range []*TrialItem{&first, &again} {
+			all.Go(func() { s.post(base+"/ask", body, into) })
+		}
+		all.Wait()
+		if diff := cmp.Diff(first, again); diff != "" || len(first.Params) < len(`{"x":0,"n":1}`) {
+			t.Errorf("%v: %s\n%s", body, first.Params, diff)
+		}
+	}
+	s.post(base+"/trials/0/tell", map[string]any{"values": []float64{1}}, nil)
+	for _, body := range []map[string]any{{"key": "raw"}, {"key": "managed"}, {"key": "mine", "lease_ms": 60_000, "worker": "78"}} {
+		if a := s.do("POST", base+"/ask", body); a.status != 409 {
+			t.Errorf("%v: %d %s", body, a.status, a.body)
+		}
+	}
+	var page TrialPage
+	s.get(base+"/trials", &page)
+	if page.Total != 3 {
+		t.Errorf("%d trials", page.Total)
+	}
+}
+
 func TestWhatIsEnqueuedIsAskedForFirst(t *testing.T) {
 	s := newSite(t, Options{})
 	base := "/api/v1/studies/" + newStudy(s, "s.atj")

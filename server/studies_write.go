@@ -40,6 +40,7 @@ func (f FenceBody) fence(t *study.Trial) (study.Fence, error) {
 type askInput struct {
 	ID   string `path:"id" maxLength:"64"`
 	Body struct {
+		Key     string `json:"key,omitempty" maxLength:"1000" doc:"drawn by the client for each trial: the same key gives the trial that was started, as long as it runs"`
 		LeaseMS int64  `json:"lease_ms,omitempty" minimum:"0" doc:"how long the owner may be silent; makes the trial a managed one. 0 asks for a raw trial"`
 		Budget  Count  `json:"budget,omitempty" doc:"with lease_ms: reserve no trial beyond so many"`
 		Worker  *Count `json:"worker,omitempty" nullable:"true" doc:"with lease_ms: the id of the owner, below 2^53; left out: the server's"`
@@ -116,7 +117,9 @@ func (s *Server) registerStudyWrites(api huma.API) {
 		op.Errors = append(op.Errors, http.StatusConflict, http.StatusInsufficientStorage)
 		return op
 	}
-	huma.Register(api, post("/ask", "ask", "Start a trial: one that waits, or a new one"), s.ask)
+	ask := post("/ask", "ask", "Start a trial: one that waits, or a new one")
+	ask.Description = "A client whose answer was lost asks again with the same key. 409 if that trial has ended, or was asked for in another way."
+	huma.Register(api, ask, s.ask)
 	huma.Register(api, post("/enqueue", "enqueue", "Create a trial with given parameters that waits"), s.enqueue)
 	huma.Register(api, post("/attrs", "set-attr", "Set a user attribute of the study or of a trial"), s.setAttr)
 	huma.Register(api, post("/trials/{number}/claim", "claim", "Claim a managed trial that waits or pauses"), s.claim)
@@ -160,7 +163,7 @@ func (s *Server) ask(ctx context.Context, in *askInput) (*trialOutput, error) {
 	}
 	var id study.TrialID
 	snap, err := log.write(ctx, func(w study.Storage) (err error) {
-		id, err = asktell.Ask(ctx, w, st.ID, managed)
+		id, err = asktell.AskOnce(ctx, w, st.ID, in.Body.Key, managed)
 		return err
 	})
 	return s.answerTrial(snap, st, id, err)

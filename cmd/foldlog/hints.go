@@ -14,6 +14,7 @@ import (
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 )
 
 // hintRules says what to do about the errors that the packages below this one
@@ -40,6 +41,7 @@ func hintRules() []cli.HintRule {
 		certificateHint,
 		{Match: cli.Is(fs.ErrExist), Hint: "give a path that does not exist"},
 		{Match: cli.Is(study.ErrTooLarge), Hint: "nothing was written; keep large things in files, and their paths in the journal"},
+		{Match: cli.Is(asktell.ErrKeyUsed), Hint: "draw another key to ask for another trial"},
 		{Match: cli.Is(study.ErrFenced), Hint: "the trial belongs to somebody else now or has ended; ask for another one"},
 		{Match: cli.Is(study.ErrBudget), Hint: "the study has all its trials; a larger --budget admits more"},
 		{Match: cli.Is(study.ErrConflict), Hint: "somebody else was faster; foldlog study show says how things stand"},

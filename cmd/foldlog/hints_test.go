@@ -15,6 +15,7 @@ import (
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 )
 
 func TestHints(t *testing.T) {
@@ -26,6 +27,7 @@ func TestHints(t *testing.T) {
 		{"a missing head", fmt.Errorf("a.atj: %w", journal.ErrHeadMissing), "cp --salvage"},
 		{"a missing data directory", journal.ErrDataMissing, "put it back"},
 		{"a replaced journal", journal.ErrReplaced, "another journal"},
+		{"a key of another trial", &asktell.KeyError{Key: "k"}, "draw another key"},
 		{"a platform that only reads", journal.ErrReadOnlyPlatform, "write them on Linux"},
 		{"a newer format", &journal.NewerFormatError{Format: 7}, "newer version of foldlog"},
 		{"an uncertain append", &journal.UncertainError{First: 1, Last: 2, Err: os.ErrClosed}, "before you do it again"},

@@ -17,13 +17,14 @@ import (
 type askOptions struct {
 	lease  time.Duration
 	budget uint64
+	key    string
 	asJSON bool
 }
 
 func (a *app) studyAskCmd() *cobra.Command {
 	var o askOptions
 	c := &cobra.Command{
-		Use:   "ask PATH [--lease DURATION] [--worker ID] [--json]",
+		Use:   "ask PATH [--lease DURATION] [--worker ID] [--key TEXT] [--json]",
 		Short: "Start a trial, and print its number and parameters",
 		Long: `Start a trial, and print its number and parameters. A trial that waits is taken
 first, lowest number first; if none does, one is created. Parameters that were
@@ -38,6 +39,9 @@ or renew the trial within the lease. One whose owner has been silent for longer
 is failed by "study run" or "study retry --stale", which watch it; asking alone
 never fails anybody's trial.
 
+With --key, which is drawn for each trial, an ask may be repeated: if the answer
+was lost, the same key prints the trial that was started, as long as it runs.
+
 Raw asks leave managed trials alone, and the other way round.`,
 		Example: "  foldlog study ask search.atj --json | jq .params\n  foldlog study ask search.atj --lease 10m --worker 7",
 		Args:    operands("PATH"),
@@ -45,6 +49,7 @@ Raw asks leave managed trials alone, and the other way round.`,
 	name, fence := studyFlag(c), workerFlag(c)
 	c.Flags().DurationVar(&o.lease, "lease", 0, "claim a managed trial; its owner may be silent for this `DURATION`")
 	c.Flags().Uint64Var(&o.budget, "budget", 0, "with --lease, reserve no trial beyond `N` in the study (0: no limit)")
+	c.Flags().StringVar(&o.key, "key", "", "a `TEXT` of this trial alone; asking again with it gives the same trial")
 	c.Flags().BoolVar(&o.asJSON, "json", false, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := o.check(c); err != nil {
@@ -77,7 +82,7 @@ func (a *app) ask(ctx context.Context, j study.Storage, st *study.Study, o askOp
 	if o.lease > 0 {
 		managed = &asktell.Claimed{Lease: o.lease, Budget: o.budget}
 	}
-	id, err := asktell.Ask(ctx, j, st.ID, managed)
+	id, err := asktell.AskOnce(ctx, j, st.ID, o.key, managed)
 	if err != nil {
 		return err
 	}

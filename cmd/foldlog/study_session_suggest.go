@@ -18,10 +18,15 @@ import (
 
 // ask claims the trial that has waited longest, or a new one. Its parameters
 // are suggested when nobody is kept from the journal, and written with the next
-// change.
+// change. A trial that an ask before has started without hearing of it, because the
+// answer of the server was lost, is the one that this one gets.
 func (s *session) ask(ctx context.Context, r *sessionRequest) (any, error) {
 	var fence study.Fence
 	err := s.st.Update(ctx, func(tx *study.Tx) error {
+		if t := s.unheard(tx.Snapshot(), tx.Worker()); t != nil {
+			fence = t.Fence()
+			return nil
+		}
 		t := asktell.FirstWaiting(tx.Snapshot(), s.id, true)
 		if t == nil {
 			ref, err := tx.LifecycleReserve(s.id, nil, r.Budget)
@@ -58,6 +63,17 @@ func (s *session) ask(ctx context.Context, r *sessionRequest) (any, error) {
 	v := studyview.TrialOf(snap, st, t)
 	v.Params = own.params
 	return askedTrial{st.Config.Name, v}, nil
+}
+
+// unheard is a trial that this session has claimed and does not know, nil if there is
+// none.
+func (s *session) unheard(snap *study.Snapshot, worker uint64) *study.Trial {
+	for t := range snap.LiveTrials(s.id, study.Running) {
+		if t.Managed && t.Owner == worker && s.running[t.Number] == nil {
+			return t
+		}
+	}
+	return nil
 }
 
 // prepare suggests the declared parameters of a trial, and remembers which of

@@ -9,13 +9,23 @@ import (
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
-// Ask starts the first raw trial that waits or a new one, or claims a managed one if
-// c is not nil, in two transactions: its parameters are suggested between them, which
-// may take long and so keeps nobody from the journal. If they cannot be suggested the
-// trial fails, and that is the error. A caller that dies in between leaves a trial
-// without parameters, as one that dies with its answer would leave it with them.
+// Ask is [AskOnce] without a key: asking again starts another trial.
 func Ask(ctx context.Context, st study.Storage, id study.StudyID, c *Claimed) (study.TrialID, error) {
-	if err := st.Refresh(ctx); err != nil {
+	return AskOnce(ctx, st, id, "", c)
+}
+
+// AskOnce starts the first raw trial that waits or a new one, or claims a managed one
+// if c is not nil, in two transactions: its parameters are suggested between them,
+// which may take long and so keeps nobody from the journal. If they cannot be suggested
+// the trial fails, and that is the error.
+//
+// The key, unless it is empty, is drawn by the caller for the trial and written with
+// its start: asking again with the same key, because the answer was lost or whoever
+// worked on it died between the transactions, returns that trial, and suggests what it
+// lacks. The error is a [*KeyError] if it does not run any more or is of the other
+// kind. Without a key a trial whose answer is lost is left running.
+func AskOnce(ctx context.Context, st study.Storage, id study.StudyID, key string, c *Claimed) (study.TrialID, error) {
+	if err := errors.Join(checkKey(key), st.Refresh(ctx)); err != nil {
 		return 0, err
 	}
 	s, err := methodOf(st.Snapshot(), id)
@@ -24,12 +34,19 @@ func Ask(ctx context.Context, st study.Storage, id study.StudyID, c *Claimed) (s
 	}
 	var trial study.TrialID
 	err = st.Update(ctx, func(tx *study.Tx) (err error) {
+		if t := askedFor(tx.Snapshot(), id, key); t != nil {
+			trial = t.ID
+			return again(t, key, c)
+		}
 		if c != nil {
 			trial, err = claim(tx, id, *c, nil)
 		} else {
 			trial, err = start(tx, id, nil)
 		}
-		return err
+		if err != nil || key == "" {
+			return err
+		}
+		return remember(tx, trial, key)
 	})
 	if err != nil {
 		return 0, err
@@ -62,7 +79,12 @@ func give(ctx context.Context, st study.Storage, s sampler.Sampler, id study.Tri
 		return nil
 	}
 	err = st.Update(ctx, func(tx *study.Tx) error {
+		now, err := tx.Snapshot().Trial(id)
 		switch {
+		case err != nil:
+			return err
+		case suggestErr == nil && len(now.Params) > 0:
+			return nil // by who asked with the same key
 		case t.Managed && suggestErr == nil:
 			return tx.LifecycleFenced(t.Fence(), &study.MutateParams{Params: params})
 		case t.Managed:
