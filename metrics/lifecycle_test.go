@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,6 +238,29 @@ func TestNothingRunsOnAfterTheEnd(t *testing.T) {
 	}
 	t.Errorf("goroutines: -before +after:\n%s", cmp.Diff(before, after))
 }
+
+// TestServerTargetOfAProgramWithATransportOfItsOwn sends through what a program, such as
+// one that traces its requests, has put in the place of net/http's transport.
+func TestServerTargetOfAProgramWithATransportOfItsOwn(t *testing.T) {
+	server := streamtest.New("", nil)
+	defer server.Close()
+	usual := http.DefaultTransport
+	defer func() { http.DefaultTransport = usual }()
+	var requests atomic.Int64
+	http.DefaultTransport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		requests.Add(1)
+		return usual.RoundTrip(r)
+	})
+	rt := start(t, options(metrics.Target{Kind: metrics.TargetHTTP, URL: server.URL}))
+	must(t, rt.Run().Metric(1, "loss", metrics.Int(1), ""))
+	if report := rt.Done(); report.Lost() > 0 || requests.Load() == 0 {
+		t.Errorf("%d requests, %v", requests.Load(), report)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // goroutines names where this module's goroutines and its connections' were
 // made.

@@ -39,7 +39,7 @@ type serverOutput struct {
 
 func newServerOutput(t Target, opts EmitterOptions, file string) *serverOutput {
 	if t.Client == nil {
-		t.Client = &http.Client{Timeout: DefaultRequestTimeout, Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		t.Client = ownClient()
 	}
 	o := &serverOutput{target: t, path: file, every: opts.FlushEvery,
 		up:   &uploader{client: &Client{Base: t.URL, Token: t.Token, HTTP: t.Client}},
@@ -51,6 +51,16 @@ func newServerOutput(t Target, opts EmitterOptions, file string) *serverOutput {
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	go o.loop()
 	return o
+}
+
+// ownClient has connections of its own, which end with the target, where the program has
+// not put another transport in the place of net/http's.
+func ownClient() *http.Client {
+	c := &http.Client{Timeout: DefaultRequestTimeout}
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		c.Transport = t.Clone()
+	}
+	return c
 }
 
 func (o *serverOutput) filtered() bool { return o.target.DropNonFinite }

@@ -138,7 +138,8 @@ func StreamPath(root, slug, id string) string {
 }
 
 // FindStreams lists every .jsonl file under a root in file name order, those
-// of [StreamPath] and loose ones; hidden directories and links are left out.
+// of [StreamPath] and loose ones; hidden directories, links and what may not be read
+// are left out.
 // Whether a file is a stream is told by its content: see [IsStream].
 func FindStreams(root string) ([]string, error) {
 	var found []string
