@@ -174,14 +174,16 @@ func (c *Claims) open(ctx context.Context, k pendingKey) (*Stream, error) {
 		guess = 0
 	}
 	s, err := c.w.openAt(ctx, k.key, opts, guess)
+	exhausted := err == nil && c.exhausted(s)
+	if exhausted {
+		_ = s.Close(ctx)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle()
 	switch {
-	case err == nil && c.exhausted(s):
+	case exhausted:
 		c.failed = append(c.failed, k.key)
-		_ = s.Close(ctx)
-		return nil, nil
 	case err == nil:
 		c.clashes = 0
 		return s, nil
@@ -276,7 +278,7 @@ func (c *Claims) renew(ctx context.Context) error {
 	left, err := c.classify(ctx, old)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy--
+	c.idle()
 	if err != nil {
 		left = old
 	}

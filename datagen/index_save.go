@@ -85,7 +85,7 @@ func encodeColumn(b []byte, column any) ([]byte, int, error) {
 func decodeColumn(b []byte, column any, n int) ([]byte, error) {
 	switch c := column.(type) {
 	case *[]byte:
-		if n > len(b) {
+		if n < 0 || n > len(b) {
 			return nil, ErrIndex
 		}
 		*c = b[:n]

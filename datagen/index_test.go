@@ -2,7 +2,11 @@ package datagen
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -200,6 +204,21 @@ func TestADamagedIndexIsRefused(t *testing.T) {
 	for _, cut := range []int{0, 5, len(indexFormat) + 2, b.Len() / 2, b.Len() - 1} {
 		if _, err := l.LoadIndex(b.Bytes()[:cut]); err == nil {
 			t.Errorf("cut at %d: it is taken", cut)
+		}
+	}
+	stored := x.stored()
+	_, err = stored.encode()
+	check(t, err)
+	for i := range stored.Sizes {
+		bad := stored.indexHead
+		bad.Sizes = slices.Clone(bad.Sizes)
+		bad.Sizes[i] = -1
+		head, err := json.Marshal(bad)
+		check(t, err)
+		_, body, _ := bytes.Cut(b.Bytes()[len(indexFormat):b.Len()-4], []byte("\n"))
+		whole := slices.Concat([]byte(indexFormat), head, []byte("\n"), body)
+		if _, err := l.LoadIndex(binary.LittleEndian.AppendUint32(whole, crc32.ChecksumIEEE(whole))); !errors.Is(err, ErrIndex) {
+			t.Errorf("column %d of -1 values: %v", i, err)
 		}
 	}
 	for at := 0; at < b.Len(); at += 7 {

@@ -321,7 +321,10 @@ func (m *maintainer) claims(ctx context.Context) error {
 			return err
 		}
 		d, err := m.log.readClaim(ctx, info.Key)
-		if err != nil || d.Item == "" {
+		if err != nil && !errors.Is(err, objstore.ErrNotFound) {
+			return err
+		}
+		if d.Item == "" { // it went meanwhile, or makes no sense
 			continue
 		}
 		f, err := v.find(ctx, d.Item)
@@ -341,6 +344,7 @@ func (m *maintainer) claims(ctx context.Context) error {
 
 // leases removes the leases of writers whose shards are gone.
 func (m *maintainer) leases(ctx context.Context) error {
+	gone := map[memwal.ID]bool{}
 	for info, err := range m.log.coord.List(ctx, objstore.ListOptions{Prefix: writersDir}) {
 		if err != nil {
 			return err
@@ -359,7 +363,9 @@ func (m *maintainer) leases(ctx context.Context) error {
 		if err := m.log.coord.Delete(ctx, info.Key); err != nil {
 			return err
 		}
+		gone[id] = true
 		m.stats.Claims++
 	}
+	m.log.watches.forget(gone)
 	return nil
 }

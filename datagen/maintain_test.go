@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -218,6 +219,28 @@ func TestCoordinationFilesDoNotPileUp(t *testing.T) {
 	}
 	if files > 30 {
 		t.Errorf("%d files", files)
+	}
+	if n := len(l.watches.by); n > 0 {
+		t.Errorf("%d writers are watched of which nothing is left", n)
+	}
+}
+
+// TestMaintenanceTellsThatClaimsCannotBeRead fails the reading of a claim file.
+func TestMaintenanceTellsThatClaimsCannotBeRead(t *testing.T) {
+	broken := errors.New("broken")
+	var failing atomic.Bool
+	l := newLog(t, objstore.NewFault(objstore.NewMemory(), func(c objstore.Call) objstore.Fate {
+		if failing.Load() && c.Op == "get" && strings.Contains(c.Key, claimsDir) {
+			return objstore.Fate{Err: broken}
+		}
+		return objstore.Fate{}
+	}))
+	w := newWriter(t, l)
+	_, err := w.Open(t.Context(), "one", CreateOptions{}) // claimed, and nothing written
+	check(t, err)
+	failing.Store(true)
+	if _, err := l.MaintainOnce(t.Context(), MaintainOptions{Rate: -1}); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
 	}
 }
 

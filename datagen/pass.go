@@ -100,7 +100,7 @@ func (p *pass) base(ctx context.Context, d *lance.Dataset) error {
 	}
 	for rec, err := range d.Scan(ctx, opts) {
 		if err != nil && p.based {
-			return fmt.Errorf("the pass cannot go on in a newer state: %v", err)
+			return tooLate(err)
 		}
 		if err != nil {
 			return err
@@ -112,6 +112,10 @@ func (p *pass) base(ctx context.Context, d *lance.Dataset) error {
 	}
 	return p.copies(ctx, d, key)
 }
+
+// tooLate is the error of a pass that has passed rows of the base on. It does not wrap the
+// cause: files that are gone would make the pass begin anew.
+func tooLate(err error) error { return fmt.Errorf("the pass cannot go on in a newer state: %v", err) }
 
 // copiesAtOnce is how many identities are looked up at once.
 const copiesAtOnce = 1000
@@ -126,7 +130,7 @@ func (p *pass) copies(ctx context.Context, d *lance.Dataset, key string) error {
 		opts := lance.ScanOptions{Columns: LightColumns(d.Schema()), Filter: []lance.Condition{{Column: key, Op: lance.In, Values: in}}}
 		for rec, err := range d.Scan(ctx, opts) {
 			if err != nil {
-				return fmt.Errorf("the pass cannot go on in a newer state: %v", err)
+				return tooLate(err)
 			}
 			if err := decodeAll(rec, p.offer); err != nil {
 				return err

@@ -29,7 +29,7 @@ type Value struct {
 	Blob BlobRef
 }
 
-// BlobRef stands for the bytes of a blob until they are asked for (Log.Blob).
+// BlobRef stands for the bytes of a blob until they are asked for ([View.Blob]).
 type BlobRef struct {
 	// Event is the event that holds the bytes.
 	Event string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -53,6 +54,13 @@ func (ws *watches) of(shard memwal.ID) *watch {
 		ws.by[shard] = w
 	}
 	return w
+}
+
+// forget drops writers of which nothing is left in the store.
+func (ws *watches) forget(gone map[memwal.ID]bool) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	maps.DeleteFunc(ws.by, func(shard memwal.ID, _ *watch) bool { return gone[shard] })
 }
 
 // leaseOf is a participant in the lease of a writer.
