@@ -20,8 +20,9 @@ import (
 func TestCopyIsTheHistoryOfOneMomentWhileWritersAppend(t *testing.T) {
 	path := emptyJournal(t)
 	fsys := noSync{fsx.OS}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	end := time.Now().Add(time.Second)
 	var wg sync.WaitGroup
 	for i := range 3 {
 		wg.Go(func() {
@@ -39,13 +40,14 @@ func TestCopyIsTheHistoryOfOneMomentWhileWritersAppend(t *testing.T) {
 		})
 	}
 	var copies []string
-	for i := 0; ctx.Err() == nil; i++ {
+	for time.Now().Before(end) || len(copies) < 2 { // two, however slow they are
 		to := filepath.Join(t.TempDir(), "copy.atj")
 		if _, err := Copy(t.Context(), path, to, &CopyOptions{ReaderOptions: ReaderOptions{FS: fsys}}); err != nil {
 			t.Fatal(err)
 		}
 		copies = append(copies, to)
 	}
+	cancel()
 	wg.Wait()
 	whole := readIDs(t, fsx.OS, path)
 	for _, c := range copies {
@@ -54,9 +56,6 @@ func TestCopyIsTheHistoryOfOneMomentWhileWritersAppend(t *testing.T) {
 			t.Errorf("a copy of %d operations is not a beginning", len(got))
 		}
 		verifySound(t, fsx.OS, c)
-	}
-	if len(copies) < 2 {
-		t.Errorf("%d copies prove little", len(copies))
 	}
 }
 

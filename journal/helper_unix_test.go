@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,9 +85,11 @@ func helpStop(args []string) error {
 	fsys := fsx.NewFault(fsx.OS, func(c fsx.Call) fsx.Fate {
 		if armed && c.Op == args[1] && strings.Contains(c.Path+"$", args[2]) {
 			if n--; n == 0 {
+				resumed := make(chan os.Signal, 1)
+				signal.Notify(resumed, syscall.SIGCONT)
 				fmt.Println("stopping")
 				syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-				time.Sleep(50 * time.Millisecond) // until the signal reaches this thread too
+				<-resumed // this thread may run on for a moment
 			}
 		}
 		return fsx.Fate{}
