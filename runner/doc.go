@@ -12,8 +12,9 @@
 // that name ({{ and }} are braces), and in its environment FOLDLOG_PARAMS (all
 // parameters as a JSON object), FOLDLOG_STUDY, FOLDLOG_TRIAL (the number),
 // FOLDLOG_ATTEMPT and FOLDLOG_JOURNAL. What it prints on standard output is the
-// metrics stream, or JSON objects one a line; everything else is let through to
-// the log of its last lines. Exit status 0 is Complete if every metric has a
+// metrics stream, JSON objects one a line, or lines with name=value that name a metric
+// of the study or the step; these are passed over once there was one of the others.
+// Everything else is let through to the log of its last lines. Exit status 0 is Complete if every metric has a
 // value; [PauseStatus] puts the trial on hold; any other status is Failed, with the
 // end of the output as the reason.
 package runner

@@ -25,6 +25,8 @@ type objectives struct {
 	step    uint64
 	open    bool
 	auto    uint64
+	// structured is that an event or an object has come: texts say nothing new then.
+	structured bool
 	pending []*study.MutateReport
 	// news is signalled when there is something pending, room when there is
 	// room for more; closed ends the waiting for room.
@@ -61,8 +63,9 @@ func newObjectives(names []string) *objectives {
 	return o
 }
 
-// take looks at one line of the output. It returns the step of an object.
-func (o *objectives) take(it *metrics.Item) (step int64) {
+// take looks at one line of the output. It returns the step of a line of values, and
+// whether such a line counts.
+func (o *objectives) take(it *metrics.Item) (step int64, counts bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.pending) >= maxPending && !o.closed {
@@ -70,20 +73,37 @@ func (o *objectives) take(it *metrics.Item) (step int64) {
 	}
 	switch {
 	case it.Kind == metrics.ItemEvent && it.Event.Kind == metrics.KindMetric:
+		o.structured = true
 		o.value(it.Event.Name, it.Event.Step, it.Event.Value.Float64())
-	case it.Kind == metrics.ItemValues && len(it.Line) > 0 && it.Line[0] == '{':
-		return o.object(it.Values)
+	case it.Kind == metrics.ItemValues && isObject(it):
+		o.structured = true
+		return o.values(it.Values), true
+	case it.Kind == metrics.ItemValues && !o.structured && o.measures(it.Values):
+		return o.values(it.Values), true
 	}
-	return 0
+	return 0, false
 }
 
-// object takes a plain JSON object; its steps count by themselves if it has
-// none. One without an objective belongs to the step before.
-func (o *objectives) object(values []metrics.Value) int64 {
+// isObject tells a JSON object from a text with name=value pairs in it.
+func isObject(it *metrics.Item) bool { return len(it.Line) > 0 && it.Line[0] == '{' }
+
+// measures tells a line of results from a text that happens to have a name=value pair.
+func (o *objectives) measures(values []metrics.Value) bool {
+	return slices.ContainsFunc(values, func(v metrics.Value) bool {
+		return v.IsNumber && (v.Name == stepName || slices.Contains(o.names, v.Name))
+	})
+}
+
+// stepName is what the step of a line of values is called.
+const stepName = "step"
+
+// values takes a plain JSON object, or the pairs of a text; their steps count by
+// themselves if they have none. Those without an objective belong to the step before.
+func (o *objectives) values(values []metrics.Value) int64 {
 	step := int64(-1)
 	found := false
 	for _, v := range values {
-		if v.Name == "step" && v.IsNumber {
+		if v.Name == stepName && v.IsNumber {
 			if n, ok := v.Number.Whole(); ok {
 				step = n
 			}

@@ -89,18 +89,18 @@ func openStream(root string, link runLink, open *metrics.Event) (*stream, error)
 // emit writes an event; what becomes of it is in the report at the end.
 func (s *stream) emit(e metrics.Event) { _ = s.out.Emit(&e) }
 
-// take keeps the metrics and annotations of a line. The run has its own open
-// and end, whatever the command prints.
-func (s *stream) take(it *metrics.Item, step int64) {
+// take keeps the metrics and annotations of a line, values if they count. The run has
+// its own open and end, whatever the command prints.
+func (s *stream) take(it *metrics.Item, step int64, counts bool) {
 	switch {
 	case s == nil:
 	case it.Kind == metrics.ItemEvent && (it.Event.Kind == metrics.KindMetric || it.Event.Kind == metrics.KindAnnotation):
 		s.step = it.Event.Step
 		s.emit(it.Event)
-	case it.Kind == metrics.ItemValues && len(it.Line) > 0 && it.Line[0] == '{':
+	case it.Kind == metrics.ItemValues && counts:
 		s.step = step
 		for _, v := range it.Values {
-			if !v.IsNumber || v.Name == "step" {
+			if !v.IsNumber || v.Name == stepName {
 				continue
 			}
 			if e, err := metrics.NewMetric(step, v.Name, v.Number, ""); err == nil {

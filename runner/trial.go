@@ -124,7 +124,10 @@ func (a *attempt) runCommand(ctx context.Context) error {
 		return err
 	}
 	defer context.AfterFunc(ctx, a.objs.close)()
-	lines := metrics.NewMixed(0, func(it *metrics.Item) { a.run.take(it, a.objs.take(it)) })
+	lines := metrics.NewMixed(0, func(it *metrics.Item) {
+		step, counts := a.objs.take(it)
+		a.run.take(it, step, counts)
+	})
 	kept := []io.Writer{&a.tail}
 	if a.log != nil {
 		kept = append(kept, a.log)

@@ -36,9 +36,9 @@ study's sampler, runs COMMAND with {name} replaced by the parameter of that name
 with what that printed. FOLDLOG_PARAMS has all parameters as JSON; FOLDLOG_STUDY,
 FOLDLOG_TRIAL, FOLDLOG_ATTEMPT and FOLDLOG_JOURNAL say which trial it is.
 
-The command prints the metrics stream, or JSON objects one a line, on standard
-output. The study's metrics (or those of --metric) become the trial's reports,
-their last values its result. Another exit status than 0 fails the trial, with
+The command prints the metrics stream, JSON objects one a line, or name=value
+pairs on standard output. The study's metrics (or those of --metric) become the
+trial's reports, their last values its result. Another exit status than 0 fails the trial, with
 the end of the output as the reason; --retries tries it again. All output is in
 PATH.logs, all metrics are a run under the directory of PATH.
 

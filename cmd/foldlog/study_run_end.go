@@ -16,12 +16,12 @@ import (
 	"github.com/foldlog/foldlog/study"
 )
 
-// failures counts the failed trials of a run by their reason.
+// failures counts failed trials by their reason.
 type failures struct {
 	list []failedTrials
 }
 
-// failedTrials are the trials of a run that failed for one reason.
+// failedTrials are the trials that failed for one reason.
 type failedTrials struct {
 	Reason string   `json:"reason"` // the first line of the error; "stale" if the worker went silent
 	Count  int      `json:"count"`
@@ -35,14 +35,33 @@ const (
 	maxReasons = 100
 )
 
+// failuresOf are those of a whole study.
+func failuresOf(snap *study.Snapshot, st *study.Study) *failures {
+	f := new(failures)
+	for t := range snap.Trials(st.ID, study.TrialFilter{States: []study.State{study.Failed}}) {
+		reason, line := cmp.Or(firstLine(t.Error), "no reason given"), cmp.Or(reasonLine(t.Error), "no reason given")
+		if strings.HasPrefix(reason, staleReason+": ") {
+			reason, line = staleReason, staleReason
+		}
+		f.add(reason, line, t.Number)
+	}
+	return f
+}
+
+// staleReason is why the trial of a worker that went silent has failed.
+const staleReason = "stale"
+
+// count takes in what happened in a run.
 func (f *failures) count(e runner.Event) {
-	reason, line := firstLine(e.Text), reasonLine(e.Text)
 	switch {
 	case e.Kind == runner.FailedStale:
-		reason, line = "stale", "stale"
-	case e.Kind != runner.Finished || e.State != study.Failed.String():
-		return
+		f.add(staleReason, staleReason, e.Number)
+	case e.Kind == runner.Finished && e.State == study.Failed.String():
+		f.add(firstLine(e.Text), reasonLine(e.Text), e.Number)
 	}
+}
+
+func (f *failures) add(reason, line string, number uint64) {
 	i := slices.IndexFunc(f.list, func(t failedTrials) bool { return t.Reason == reason })
 	if i < 0 && len(f.list) == maxReasons {
 		i = maxReasons - 1
@@ -57,7 +76,7 @@ func (f *failures) count(e runner.Event) {
 		t.line = t.Reason
 	}
 	if t.Count++; len(t.Trials) < maxNamed {
-		t.Trials = append(t.Trials, e.Number)
+		t.Trials = append(t.Trials, number)
 	}
 }
 
@@ -178,18 +197,23 @@ func (run *running) details(report runner.Report) (pairs [][2]string) {
 	if report.OnHold > 0 {
 		pairs = append(pairs, [2]string{"on hold", fmt.Sprintf("%d, until: foldlog study resume %s NUMBER", report.OnHold, run.Journal)})
 	}
-	for i, t := range run.failures.sorted() {
-		if i == maxNamed {
-			pairs = append(pairs, [2]string{"failed", "for other reasons: foldlog study trials " + run.Journal})
-			break
-		}
-		pairs = append(pairs, [2]string{"failed", t.String()})
-	}
+	pairs = append(pairs, failurePairs(run.failures.sorted(), run.Journal)...)
 	if run.waiting.took > 0 {
 		pairs = append(pairs, [2]string{"waited for", run.waiting.text()})
 	}
 	if report.Late > 0 {
 		pairs = append(pairs, [2]string{"came too late", fmt.Sprintf("%d, kept in %s", report.Late, runner.LatePath(run.Journal))})
+	}
+	return pairs
+}
+
+// failurePairs tell the reasons, the most frequent first.
+func failurePairs(list []failedTrials, path string) (pairs [][2]string) {
+	for i, t := range list {
+		if i == maxNamed {
+			return append(pairs, [2]string{"failed", "for other reasons: foldlog study trials " + path + " --state failed"})
+		}
+		pairs = append(pairs, [2]string{"failed", t.String()})
 	}
 	return pairs
 }

@@ -72,7 +72,7 @@ func (a *app) supervise(ctx context.Context, r studyReader, p *runPlan) error {
 		err := fmt.Errorf("no trial of this run is complete; %s failed", plural(int64(report.Failed), "trial"))
 		hint := "foldlog study show " + p.Journal + " NUMBER says why, with the end of what the trial printed"
 		if run.failures.onlyUnmeasured() {
-			hint = `the command has to print its result as JSON on a line of its own: {"` + run.failures.list[0].missing() + `": 0.5}`
+			hint = `the command has to print its result on a line of its own: {"` + run.failures.list[0].missing() + `": 0.5}, or ` + run.failures.list[0].missing() + `=0.5`
 		}
 		return cli.WithHint(failed("study run", p.Journal, err), hint)
 	}

@@ -22,8 +22,8 @@ func (a *app) studyShowCmd() *cobra.Command {
 		SuggestFor: []string{"list", "ls", "status"},
 		Short:      "Show the studies of a journal, who works on what, or one trial",
 		Long: `Show the studies of a journal: what they are about, how many trials are in each
-state, the best ones, who works on which, and what is still to be done after the
-end of managed trials. --all also lists trials that wait or are paused, the
+state, the best ones, why trials failed, who works on which, and what is still to
+be done after the end of managed trials. --all also lists trials that wait or are paused, the
 attributes, and studies that were deleted.
 
 With NUMBER show one trial: parameters, results, reports, and the trials that it
@@ -63,6 +63,8 @@ type shownStudy struct {
 	studyview.Summary
 	Live    []studyview.Trial `json:"live"`    // running trials; waiting and paused ones too with --all
 	Pending []pendingView     `json:"pending"` // what is to be done after the end of trials
+	// Failures are the reasons of its failed trials, the most frequent first.
+	Failures []failedTrials `json:"failures"`
 }
 
 // pendingView is an outbox entry that is not done.
@@ -100,7 +102,7 @@ func (a *app) showStudies(r studyReader, path, name string, all, asJSON bool) er
 				fmt.Fprintln(w)
 			}
 			st, _ := snap.Study(study.StudyID(s.ID)) // it comes from there
-			if err := a.printStudy(w, st, s, all); err != nil {
+			if err := a.printStudy(w, path, st, s, all); err != nil {
 				return err
 			}
 		}
@@ -112,7 +114,7 @@ func (a *app) showStudies(r studyReader, path, name string, all, asJSON bool) er
 }
 
 func showStudy(snap *study.Snapshot, st *study.Study, all bool) shownStudy {
-	s := shownStudy{Summary: studyview.SummaryOf(snap, st), Live: []studyview.Trial{}, Pending: []pendingView{}}
+	s := shownStudy{Summary: studyview.SummaryOf(snap, st), Live: []studyview.Trial{}, Pending: []pendingView{}, Failures: failuresOf(snap, st).sorted()}
 	states := []study.State{study.Running}
 	if all {
 		states = append(states, study.Paused, study.Waiting)
@@ -140,7 +142,7 @@ func viewPending(t *study.Trial, e *study.OutboxEntry) pendingView {
 	return p
 }
 
-func (a *app) printStudy(w io.Writer, st *study.Study, s shownStudy, all bool) error {
+func (a *app) printStudy(w io.Writer, path string, st *study.Study, s shownStudy, all bool) error {
 	pairs := [][2]string{
 		{"study", fmt.Sprintf("%s (id %d)%s", s.Name, s.ID, deletedText(s.Deleted))},
 		{"objective", studyview.Objectives(st)},
@@ -154,8 +156,9 @@ func (a *app) printStudy(w io.Writer, st *study.Study, s shownStudy, all bool) e
 		for i, v := range b.Values {
 			values[i] = float64(v)
 		}
-		pairs = append(pairs, [2]string{"best", fmt.Sprintf("trial %d: %s", b.Number, studyview.Results(st, values))})
+		pairs = append(pairs, [2]string{"best", fmt.Sprintf("trial %d: %s", b.Number, studyview.RoundResults(st, values))})
 	}
+	pairs = append(pairs, failurePairs(s.Failures, path)...)
 	if all {
 		for _, key := range slices.Sorted(maps.Keys(s.Attrs)) {
 			pairs = append(pairs, [2]string{"attribute", key + " = " + string(s.Attrs[key])})
@@ -331,7 +334,7 @@ func (a *app) printCurves(w io.Writer, st *study.Study, s shownTrial) error {
 		for _, r := range trial.Curve {
 			row := []string{strconv.FormatUint(trial.Number, 10), strconv.FormatUint(r.Step, 10)}
 			for _, v := range r.Values {
-				row = append(row, v.String())
+				row = append(row, studyview.Significant(float64(v)))
 			}
 			t.Row(row...)
 		}

@@ -30,7 +30,7 @@ func (a *app) studyTrialsCmd() *cobra.Command {
 		Short: "List the trials of a study",
 		Long: `List the trials of a study by number, or with --sort value from the best to the
 worst: completed trials by their first value, NaN last, and then the others by
-number.`,
+number. The table rounds to six digits; --json has all of them.`,
 		Example: "  foldlog study trials search.atj --state failed\n  foldlog study trials search.atj --sort value --limit 10",
 		Args:    operands("PATH"),
 	}
@@ -138,7 +138,11 @@ func (a *app) newTrialTable(st *study.Study) *trialTable {
 	}
 	for _, p := range studyview.SpaceOf(st) {
 		t.params = append(t.params, p.Name)
-		columns = append(columns, cli.Column{Title: p.Name})
+		column := cli.Column{Title: p.Name}
+		if p.Type == "float" || p.Type == "int" {
+			column.Align = cli.Right
+		}
+		columns = append(columns, column)
 	}
 	columns = append(columns, cli.Column{Title: "TOOK"}, cli.Column{Title: "NOTE"})
 	t.Table = cli.NewTable(columns...)
@@ -148,7 +152,7 @@ func (a *app) newTrialTable(st *study.Study) *trialTable {
 
 func (t *trialTable) add(a *app, trial *study.Trial) {
 	row := []string{strconv.FormatUint(trial.Number, 10), studyview.StateName(trial.State)}
-	row = append(row, studyview.Cells(trial, t.objectives, t.params)...)
+	row = append(row, studyview.RoundCells(trial, t.objectives, t.params)...)
 	t.Row(append(row, span(trial, a.Time()), trialNote(trial))...)
 }
 

@@ -172,10 +172,16 @@ func (s *ComparedStudy) VolumeText() string {
 	return Significant(float64(*s.Hypervolume))
 }
 
-// Significant is a number with six digits.
+// wholeDigits bounds the whole numbers that are spelled out.
+const wholeDigits = 1e15
+
+// Significant is a number as tables have it: with six digits, or whole.
 func Significant(v float64) string {
-	if v-v != 0 {
+	switch {
+	case v-v != 0:
 		return Number(v).String()
+	case v == math.Trunc(v) && math.Abs(v) < wholeDigits:
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }

@@ -11,7 +11,7 @@ import (
 func ValuesText(values []float64) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
-		texts[i] = strconv.FormatFloat(v, 'g', 6, 64)
+		texts[i] = Significant(v)
 	}
 	return strings.Join(texts, ", ")
 }

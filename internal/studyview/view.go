@@ -400,7 +400,21 @@ func (p Param) String() string {
 	return s
 }
 
-// Cells are a trial's values and parameters in a row, "" where it has none.
+// RoundCells are a trial's values and parameters in a row of a table, "" where it has none.
+func RoundCells(t *study.Trial, objectives int, params []string) []string {
+	row := Cells(t, objectives, params)
+	for i := range min(objectives, len(t.Values)) {
+		row[i] = Significant(t.Values[i])
+	}
+	for i, name := range params {
+		if p, ok := t.Param(name); ok && p.Value.Kind() == study.ValueF64 {
+			row[objectives+i] = Significant(p.Value.F64())
+		}
+	}
+	return row
+}
+
+// Cells are a trial's values and parameters in whole, "" where it has none.
 func Cells(t *study.Trial, objectives int, params []string) []string {
 	row := make([]string, objectives+len(params))
 	for i := range min(objectives, len(t.Values)) {
@@ -414,13 +428,22 @@ func Cells(t *study.Trial, objectives int, params []string) []string {
 	return row
 }
 
-// Results spells values with the names of their objectives: "loss 0.42, reward
-// 0.58".
+// Results spells values in whole with the names of their objectives: "loss 0.42,
+// reward 0.58".
 func Results(st *study.Study, values []float64) string {
+	return resultsText(st, values, func(v float64) string { return Number(v).String() })
+}
+
+// RoundResults are Results with six digits.
+func RoundResults(st *study.Study, values []float64) string {
+	return resultsText(st, values, Significant)
+}
+
+func resultsText(st *study.Study, values []float64, spell func(float64) string) string {
 	names := MetricNames(st)
 	parts := make([]string, len(values))
 	for i, v := range values {
-		parts[i] = Number(v).String()
+		parts[i] = spell(v)
 		if i < len(names) {
 			parts[i] = names[i] + " " + parts[i]
 		}
