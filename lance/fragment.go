@@ -1,16 +1,15 @@
 package lance
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/foldlog/foldlog/lance/internal/arrowipc"
 	"github.com/foldlog/foldlog/lance/internal/datafile"
 	"github.com/foldlog/foldlog/lance/internal/format"
 )
@@ -170,7 +169,7 @@ func (d *Dataset) deletions(ctx context.Context, frag format.Fragment) (*roaring
 		if frag.Deletion.Kind == format.DeletionBitmap {
 			bm, err = format.ReadBitmap(b)
 		} else {
-			bm, err = arrowDeletions(b)
+			bm, err = arrowDeletions(b, int64(frag.Deletion.Rows))
 		}
 		if err == nil {
 			err = checkDeletions(bm, frag)
@@ -192,10 +191,11 @@ func checkDeletions(bm *roaring.Bitmap, frag format.Fragment) error {
 	return nil
 }
 
-// arrowDeletions reads an Arrow file of one column of row numbers.
-func arrowDeletions(b []byte) (bm *roaring.Bitmap, err error) {
+// arrowDeletions reads an Arrow file of one column of row numbers, which the manifest says
+// how many they are.
+func arrowDeletions(b []byte, rows int64) (bm *roaring.Bitmap, err error) {
 	defer guard(&err)
-	r, err := ipc.NewFileReader(bytes.NewReader(b))
+	r, err := arrowipc.File(b, 5*rows)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/foldlog/foldlog/lance"
+	"github.com/foldlog/foldlog/lance/internal/arrowipc"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -32,7 +33,7 @@ type walEntry struct {
 // parseWAL reads an entry, whose bytes may be hostile.
 func parseWAL(b []byte) (e *walEntry, err error) {
 	defer corruptOnPanic(&err)
-	r, err := ipc.NewReader(bytes.NewReader(b))
+	r, err := arrowipc.Stream(b)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", lance.ErrCorrupt, err)
 	}
