@@ -19,7 +19,10 @@ import (
 	"github.com/foldlog/foldlog/metrics"
 )
 
-func TestMain(m *testing.M) { os.Exit(proctest.Run(m)) }
+func TestMain(m *testing.M) {
+	proctest.Role(serveEnv, serveChild)
+	os.Exit(proctest.Run(m))
+}
 
 // site is a server over a root, reached by real connections.
 type site struct {

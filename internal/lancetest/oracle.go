@@ -51,13 +51,33 @@ func dir() string {
 func Real(t testing.TB) (*Oracle, bool) {
 	t.Helper()
 	shared.once.Do(func() { shared.oracle, shared.err = start() })
-	if shared.err != nil {
+	return shared.oracle, needed(t, shared.err)
+}
+
+// needed reports whether there is a process, which there must be in CI.
+func needed(t testing.TB, err error) bool {
+	t.Helper()
+	if err != nil {
 		if os.Getenv("CI") != "" {
-			t.Fatalf("no Lance to compare with: %v", shared.err)
+			t.Fatalf("no Lance to compare with: %v", err)
 		}
-		t.Logf("left out, there is no Lance to compare with (npm ci in lance/oracle): %v", shared.err)
+		t.Logf("left out, there is no Lance to compare with (npm ci in lance/oracle): %v", err)
 	}
-	return shared.oracle, shared.err == nil
+	return err == nil
+}
+
+// Alone is Real with a process that ends with the test.
+func Alone(t testing.TB) (*Oracle, bool) {
+	t.Helper()
+	o, err := start()
+	if !needed(t, err) {
+		return nil, false
+	}
+	t.Cleanup(func() {
+		_ = o.in.Close()
+		_ = o.cmd.Wait()
+	})
+	return o, true
 }
 
 // Another starts a process of its own, for races.
