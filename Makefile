@@ -90,7 +90,7 @@ ui/dist/index.html: $(UI_SOURCES)
 	set -e; npm ci --prefix ui --no-audit --no-fund; npm run --prefix ui build; touch $@
 
 browser: build ## Test the dashboard in Debian's headless Chromium, on logs that are being written
-	node --test --test-reporter=spec ui/tests/browser.test.mjs
+	node --test --test-concurrency=1 --test-reporter=spec ui/tests/*.test.mjs
 
 pictures: build ## Make the pictures of the guide from the demonstration's logs
 	node ui/tests/pictures.mjs docs/guide/pictures

@@ -4,7 +4,7 @@ import { post, setOnUnauthorized } from './lib/api'
 import { useLink } from './lib/live'
 import { at, follow, usePlace } from './lib/router'
 import { chooseTheme, chosenTheme, useTheme } from './lib/theme'
-import { Empty, Failure } from './parts/basic'
+import { copyText, Empty, Failure } from './parts/basic'
 import { Keys } from './parts/keys'
 import { Overview } from './views/overview'
 import { Runs } from './views/runs'
@@ -82,7 +82,7 @@ function Top({ part, locked }: { part: string; locked: boolean }) {
         <nav class="nav" aria-label="Views">
           {parts.map(([p, title]) => <a key={p} href={'/' + p} aria-current={p === current ? 'page' : undefined}>{title}</a>)}
         </nav>
-        <div class="top-right">{!locked && <Linked />}<Keys /><ThemeSwitch /></div>
+        <div class="top-right">{!locked && <Linked />}<CopyLink /><Keys /><ThemeSwitch /></div>
       </div>
     </header>
   )
@@ -92,6 +92,22 @@ function Linked() {
   const link = useLink()
   const text = { live: 'Live', away: 'Reconnecting…', connecting: 'Connecting…' }[link]
   return <span class={'linked ' + link} role="status" title={link === 'away' ? 'The server does not answer. What is shown may be old.' : 'Changes appear as they are written'}><i aria-hidden="true" /><span>{text}</span></span>
+}
+
+/** The address has all of a view: whoever is given it sees the same. */
+function CopyLink() {
+  const [done, set] = useState(false)
+  const copy = () => {
+    copyText(location.href)
+    set(true)
+    setTimeout(() => set(false), 1500)
+  }
+  return (
+    <button class="icon share" onClick={copy} aria-label="Copy the link to this view" title="Copy the link to this view">
+      <svg width="17" height="17" viewBox="0 0 16 16" aria-hidden="true">{done ? <path d="M3 8.5l3.2 3L13 4.5" /> : <path d="M6.8 9.2a2.6 2.6 0 0 0 3.7 0l2.2-2.2a2.6 2.6 0 0 0-3.7-3.7l-.9.9M9.2 6.8a2.6 2.6 0 0 0-3.7 0L3.3 9a2.6 2.6 0 0 0 3.7 3.7l.9-.9" />}</svg>
+      <span class="sr" aria-live="polite">{done ? 'Copied' : ''}</span>
+    </button>
+  )
 }
 
 /** Says what cannot be overlooked: that nothing new comes. */

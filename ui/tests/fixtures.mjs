@@ -178,6 +178,41 @@ export function datagenItem(root, item) {
   foldlog(root, ['datagen', 'append', 'texts/v1', '--root', root], JSON.stringify({ item_id: item, item_seq: 0, checkpoint_id: item + '-c1', attempt: 0, event_type: 'ITEM_CREATED' }) + '\n')
 }
 
+export const longName = 'n'.repeat(128)
+export const bigSeed = '9007199254740993', bigStep = '9223372036854775801'
+
+/** Runs of every odd shape: without a finite value, of one point, of a thousand metrics, of long texts and large integers. */
+export function oddRuns(root, now) {
+  const r = chance(5)
+  const odd = new Stream('nothing-finite', now - minute)
+  for (let i = 0; i < 20; i++) odd.metric(i, 'nan', NaN).metric(i, 'inf', Infinity).metric(i, 'mixed', i % 5 ? i : NaN).metric(i, 'huge', i % 2 ? 1e308 : -1e308).metric(i, 'negative', -1 - i).metric(i, 'burst', i === 7 ? 1e9 : 1 + r())
+  odd.done().write(root)
+  new Stream('one-point', now - minute).metric(7, 'loss', 0.123456789).done().write(root)
+  const wide = new Stream('thousand-metrics', now - minute)
+  for (let m = 0; m < 1000; m++) for (let i = 0; i < 3; i++) wide.metric(i, `layer${m >> 3}/w${m & 7}/norm`, r())
+  wide.done().write(root)
+  const long = new Stream(longName, now - minute, 'd'.repeat(3000), { ['k'.repeat(500)]: 'v'.repeat(10000), rtl: 'שלום עולם مرحبا', zero: 'a\u200bb\u200dc\u2060', emoji: '👩‍👩‍👧‍👦🦊🏳️‍🌈' })
+  for (let i = 0; i < 5; i++) long.metric(i, 'm'.repeat(250), i).metric(i, 'مقياس', i * 2).metric(i, '🦊/loss', 3 - i)
+  long.done().write(root)
+  const ts = now - minute, lines = [`{"ts_ms":${ts},"kind":"open","slug":"large-integers","description":"","metadata":{"seed":${bigSeed},"list":[${bigSeed}],"lr":0.000123456789}}`]
+  for (let i = 0; i < 3; i++) lines.push(`{"ts_ms":${ts + i},"step":${BigInt(bigStep) + BigInt(i)},"kind":"metric","name":"loss","value":${1 / (i + 1)},"metadata":{}}`)
+  writeFileSync(join(root, 'large-integers.jsonl'), lines.concat(`{"ts_ms":${ts + 9},"kind":"done","slug":"large-integers"}`).join('\n') + '\n')
+}
+
+/** A study of 200 parameters and five objectives. */
+export function wideStudy(root, now, trials = 40) {
+  const r = chance(13), distribution = JSON.stringify({ name: 'FloatDistribution', attributes: { low: 0, high: 1, log: false, step: null } })
+  const log = [{ op_code: 0, worker_id: 'w', study_name: 'wide', directions: [1, 2, 1, 2, 1] }]
+  for (let t = 0; t < trials; t++) {
+    const at = s => new Date(now - 1e7 + (t * 9 + s) * 1000).toISOString().slice(0, -1)
+    log.push({ op_code: 4, worker_id: 'w', study_id: 0, datetime_start: at(0) })
+    for (let p = 0; p < 200; p++) log.push({ op_code: 5, worker_id: 'w', trial_id: t, param_name: `parameter_number_${p}`, param_value_internal: r(), distribution })
+    log.push({ op_code: 6, worker_id: 'w', trial_id: t, state: 1, values: [r(), r() * 1e6, r() * 1e-6, r(), -r()], datetime_complete: at(5) })
+  }
+  writeFileSync(join(root, 'wide.log'), log.map(l => JSON.stringify(l)).join('\n') + '\n')
+  foldlog(root, ['study', 'import', 'wide.log', 'wide.atj'])
+}
+
 export function all(root, now = Date.now()) {
   mkdirSync(root, { recursive: true })
   runs(root, now)

@@ -1,6 +1,7 @@
 import { useCallback, useMemo } from 'preact/hooks'
 import { duration, moment, count, value } from '../lib/format'
 import { type Geom, Plot, type Tip } from './plot'
+import { withoutOutliers } from '../lib/study'
 import { around, type Axis } from './scale'
 
 /** One line of a chart: a run, or a piece of it that an older process wrote. */
@@ -28,6 +29,8 @@ export interface CurvesProps {
   logX?: boolean
   logY?: boolean
   smooth?: number
+  /** leaves outliers out of the vertical axis */
+  clip?: boolean
   bands?: Band[]
   marks?: Mark[]
   range?: [number, number] | null
@@ -63,19 +66,31 @@ export function extent(lines: Line[], logX: boolean, logY: boolean, range?: [num
   return { x0, x1, y0, y1 }
 }
 
+/** The finite values in a range, of which outliers are told. */
+function valuesIn(lines: Line[], logY: boolean, range?: [number, number] | null): number[] {
+  const out: number[] = []
+  for (const l of lines) for (let i = 0; i < l.xs.length; i++) {
+    if ((!range || l.xs[i] >= range[0] && l.xs[i] <= range[1]) && Number.isFinite(l.ys[i]) && (!logY || l.ys[i] > 0)) out.push(l.ys[i])
+  }
+  return out
+}
+
 export function Curves(p: CurvesProps) {
   const { lines, xKind = 'step', smooth = 0 } = p
   const [x, y, shown] = useMemo((): [Axis, Axis, (Line & { smooth: ArrayLike<number> | null })[]] => {
     const e = extent(lines, !!p.logX, !!p.logY, p.range)
+    if (p.clip && e.y0 < e.y1) [e.y0, e.y1] = withoutOutliers(valuesIn(lines, !!p.logY, p.range))
     const kind = xKind === 'time' ? 'time' : xKind === 'relative' ? 'duration' : 'integer'
     const [from, to] = p.range ?? [e.x0, e.x1]
     const x = around(from, to, { log: p.logX && from > 0, air: 0 })
-    return [{ ...x, kind, label: p.xLabel }, around(e.y0, e.y1, { log: p.logY && e.y0 > 0 }),
+    return [{ ...x, kind, label: p.xLabel }, e.y0 <= e.y1 ? around(e.y0, e.y1, { log: p.logY && e.y0 > 0 }) : { min: 0, max: 1, kind: 'category' },
       lines.map(l => ({ ...l, smooth: smooth > 0 && l.xs.length > 2 ? smoothed(l.ys, smooth) : null }))]
-  }, [lines, xKind, p.logX, p.logY, smooth, p.range?.[0], p.range?.[1], p.xLabel])
+  }, [lines, xKind, p.logX, p.logY, p.clip, smooth, p.range?.[0], p.range?.[1], p.xLabel])
 
   const draw = useCallback((g: Geom) => {
     p.bands?.forEach(b => drawBand(g, b))
+    const odd = y.kind === 'category' && lines.some(l => l.ys.length > 0)
+    if (odd) drawNote(g, p.logY ? 'no positive value for a logarithmic axis' : 'no finite value')
     p.marks?.forEach(m => drawMark(g, m))
     const many = shown.length > 30 && !shown.some(l => l.bold)
     const first = [...shown].sort((a, b) => Number(!!b.dim) - Number(!!a.dim))
@@ -83,7 +98,7 @@ export function Curves(p: CurvesProps) {
     for (const l of shown) if (l.key === p.strong) drawLine(g, l, false, 1, true)
   }, [shown, p.bands, p.marks, p.strong, x, y])
 
-  const xText = useCallback((v: number) => xKind === 'time' ? moment(v) : xKind === 'relative' ? duration(v) : `step ${count(Math.round(v))}`, [xKind])
+  const xText = useCallback((v: number) => xKind === 'time' ? moment(v) : xKind === 'relative' ? duration(v) : `step ${Number.isSafeInteger(Math.round(v)) ? '' : 'about '}${count(Math.round(v))}`, [xKind])
   const tip = useCallback((px: number, py: number, g: Omit<Geom, 'ctx'>): Tip | null => tipOf(shown, px, py, g, xText, p.marks), [shown, xText, p.marks])
   const stops = useCallback(() => {
     const all = new Set<number>()
@@ -164,6 +179,16 @@ function drawOdd(g: Geom, l: Line) {
     }
     ctx.restore()
   }
+}
+
+function drawNote(g: Geom, text: string) {
+  const { ctx } = g
+  ctx.save()
+  ctx.fillStyle = g.colors.muted
+  ctx.textAlign = 'center'
+  ctx.textBaseline = 'middle'
+  ctx.fillText(text, (g.left + g.right) / 2, (g.top + g.bottom) / 2)
+  ctx.restore()
 }
 
 function drawBand(g: Geom, b: Band) {

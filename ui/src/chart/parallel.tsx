@@ -36,6 +36,7 @@ export function Parallel(p: Props) {
   const [brush, setBrush] = useState<Map<number, [number, number]>>(new Map())
   const [hover, setHover] = useState<{ k: number; x: number; y: number } | null>(null)
   const drag = useRef<{ axis: number; from: number } | null>(null)
+  const tapped = useRef<number | null>(null)
   const theme = useTheme()
   const columns = useMemo(() => [...p.axes.slice(0, most), { ...p.objective, log: false, names: null }].map((a): Column => {
     const axis: Axis = a.names ? { min: a.min, max: a.max, kind: 'category', names: a.names } : { min: a.min, max: a.max, log: a.log }
@@ -77,7 +78,7 @@ export function Parallel(p: Props) {
     if (!width) return
     const ctx = begin(canvas.current!), col = colorsOfPage(canvas.current!)
     drawLines(ctx, shown.length, inside, col.muted, k => trace(ctx, k))
-    columns.forEach((c, a) => drawAxis(ctx, c, xAt(a), a === columns.length - 1, col))
+    columns.forEach((c, a) => drawAxis(ctx, c, xAt(a), a === columns.length - 1, col, xAt(1) - xAt(0) - 10))
   }, [width, columns, shown, inside, theme])
   useLayoutEffect(() => {
     if (!width) return
@@ -114,11 +115,29 @@ export function Parallel(p: Props) {
     const k = near(px, py)
     setHover(k < 0 ? null : { k, x: px, y: py })
   }
+  const axisAt = (px: number) => columns.findIndex((_, a) => Math.abs(xAt(a) - px) < 14)
+  // A finger on an axis chooses a range and does not scroll the page.
+  useLayoutEffect(() => {
+    const el = over.current!
+    const hold = (e: TouchEvent) => {
+      if (e.touches.length === 1 && axisAt(e.touches[0].clientX - el.getBoundingClientRect().left) >= 0) e.preventDefault()
+    }
+    el.addEventListener('touchstart', hold, { passive: false })
+    return () => el.removeEventListener('touchstart', hold)
+  }, [columns, least])
   const without = (axis: number) => { const next = new Map(brush); next.delete(axis); setBrush(next) }
   const down = (e: PointerEvent) => {
     const [px, py] = where(e)
-    const a = columns.findIndex((_, a) => Math.abs(xAt(a) - px) < 14)
-    if (a < 0 || e.pointerType === 'touch') return
+    const a = axisAt(px)
+    tapped.current = null
+    if (e.pointerType === 'touch' && a < 0) {
+      const k = near(px, py)
+      tapped.current = hover?.k ?? -1
+      setHover(k < 0 ? null : { k, x: px, y: py })
+      return
+    }
+    if (a < 0) return
+    setHover(null)
     over.current!.setPointerCapture(e.pointerId)
     drag.current = { axis: a, from: py }
     without(a)
@@ -129,14 +148,14 @@ export function Parallel(p: Props) {
     drag.current = null
     if (d && Math.abs(py - d.from) > 3) return
     if (d) without(d.axis)
-    else if (hover) p.open(shown[hover.k])
+    else if (hover && (tapped.current === null || tapped.current === hover.k)) p.open(shown[hover.k])
   }
   const t = hover && p.tip(shown[hover.k])
   return (
     <div class="plot" ref={box} style={{ overflowX: 'auto' }}>
       <div style={{ position: 'relative', width: least, height }}>
         <canvas ref={canvas} role="img" style={{ width: least, height }} aria-label={`Parallel coordinates of ${plural(shown.length, 'trial')} over ${p.axes.map(a => a.name).join(', ')}; the table of trials has the same values`} />
-        <canvas ref={over} aria-hidden="true" style={{ width: least, height, position: 'absolute', inset: 0 }} onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={() => setHover(null)} />
+        <canvas ref={over} aria-hidden="true" style={{ width: least, height, position: 'absolute', inset: 0 }} onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={e => { if (e.pointerType !== 'touch') setHover(null) }} />
       </div>
       {t && hover && <div class="plot-tip" style={{ top: Math.min(hover.y + 10, height - 160), ...(hover.x > width / 2 ? { right: width - hover.x + 14 } : { left: hover.x + 14 }) }}><div class="plot-tip-title">{t.title}</div>{t.rows.map((r, i) => <div class="plot-tip-row" key={i}><span>{r.label}</span><b>{r.value}</b></div>)}</div>}
       <div class="legend" style={{ padding: '4px 8px 8px' }}>
@@ -175,7 +194,17 @@ function drawLines(ctx: CanvasRenderingContext2D, lines: number, inside: Uint8Ar
   ctx.globalAlpha = 1
 }
 
-function drawAxis(ctx: CanvasRenderingContext2D, c: Column, at: number, last: boolean, col: ReturnType<typeof colorsOfPage>) {
+/** As much of a name as there is room for; its end tells names that count apart. */
+function fitting(ctx: CanvasRenderingContext2D, name: string, room: number): string {
+  if (name.length <= 200 && ctx.measureText(name).width <= room) return name
+  for (let n = Math.min(name.length - 1, 40); n > 2; n--) {
+    const end = Math.floor(n / 2), cut = name.slice(0, n - end) + '…' + name.slice(-end)
+    if (ctx.measureText(cut).width <= room) return cut
+  }
+  return '…'
+}
+
+function drawAxis(ctx: CanvasRenderingContext2D, c: Column, at: number, last: boolean, col: ReturnType<typeof colorsOfPage>, room: number) {
   const x = Math.round(at) + 0.5
   ctx.strokeStyle = col.line
   ctx.lineWidth = 1
@@ -183,7 +212,7 @@ function drawAxis(ctx: CanvasRenderingContext2D, c: Column, at: number, last: bo
   ctx.textAlign = 'center'
   ctx.fillStyle = col.text
   ctx.font = '600 ' + font
-  ctx.fillText(c.name.length > 16 ? c.name.slice(0, 15) + '…' : c.name, x, 20)
+  ctx.fillText(fitting(ctx, c.name, room), x, 20)
   ctx.font = font
   ctx.textAlign = last ? 'left' : 'right'
   for (const t of ticks(c.axis, 5)) {

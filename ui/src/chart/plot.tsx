@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useTheme } from '../lib/theme'
 import { Save } from './save'
+import { usePinch } from './pinch'
 import { type Axis, placeOf, ticks, valueAt } from './scale'
 
 // The frame of every chart: axes, the pointer, zoom by dragging, the keyboard, and
@@ -64,6 +65,8 @@ export function Plot(p: PlotProps) {
   const [said, say] = useState('')
   const [drag, setDrag] = useState<[number, number] | null>(null)
   const stop = useRef(-1)
+  const tapped = useRef<{ before: string; x: number; y: number; at: number } | null>(null)
+  const touched = useRef(false)
   const theme = useTheme()
 
   useLayoutEffect(() => {
@@ -78,6 +81,14 @@ export function Plot(p: PlotProps) {
     if (width > 0) geom.current = paint(canvas.current!, box.current!, width, p)
   }, [width, theme, p.height, p.x, p.y, p.draw])
 
+  // A finger has no place to leave to: what it showed goes when it is put down elsewhere.
+  useEffect(() => {
+    if (!tip) return
+    const away = (e: PointerEvent) => { if (!box.current?.contains(e.target as Node)) setTip(null) }
+    document.addEventListener('pointerdown', away)
+    return () => document.removeEventListener('pointerdown', away)
+  }, [tip === null])
+
   // What was under the pointer may have moved.
   useEffect(() => { setTip(null) }, [p.draw])
 
@@ -91,20 +102,36 @@ export function Plot(p: PlotProps) {
     setTip(t)
     return t
   }
+  const pinch = usePinch(canvas, geom, p)
   const move = (e: PointerEvent) => {
     const [px, py] = where(e)
+    if (pinch.on()) return
     if (drag) setDrag([drag[0], px])
     else show(px, py)
   }
   const down = (e: PointerEvent) => {
-    if (e.button !== 0 || e.pointerType === 'touch' || !p.zoom) return
+    touched.current = e.pointerType === 'touch'
+    if (touched.current) {
+      const [x, y] = where(e), twice = tapped.current && e.timeStamp - tapped.current.at < 350 && Math.abs(x - tapped.current.x) < 20
+      if (twice && p.reset) { p.reset(); tapped.current = null; return }
+      tapped.current = { before: tip?.title ?? '', x, y, at: e.timeStamp }
+      show(x, y)
+      return
+    }
+    if (e.button !== 0 || !p.zoom) return
     canvas.current!.setPointerCapture(e.pointerId)
     const [px] = where(e)
     setDrag([px, px])
   }
+  // The first tap shows what is there, another one on the same opens it.
+  const tap = (px: number, py: number) => {
+    const t = tapped.current
+    if (t && tip && t.before === tip.title && Math.hypot(px - t.x, py - t.y) < 12) p.pick?.(px, py)
+  }
   const up = (e: PointerEvent) => {
     const [px, py] = where(e)
     const g = geom.current
+    if (touched.current) { tap(px, py); return }
     if (drag && g && Math.abs(drag[1] - drag[0]) > 5) {
       const part = (x: number) => Math.min(1, Math.max(0, (x - g.left) / (g.right - g.left)))
       const a = valueAt(p.x, part(Math.min(...drag))), b = valueAt(p.x, part(Math.max(...drag)))
@@ -136,10 +163,10 @@ export function Plot(p: PlotProps) {
     <div class="plot" ref={box} style={{ height: p.height }}>
       <canvas ref={canvas} tabIndex={0} role="img" aria-label={p.label} aria-keyshortcuts="ArrowLeft ArrowRight Plus Minus Escape"
         style={{ width: '100%', height: p.height }} class={p.zoom ? 'zooms' : ''}
-        onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={() => { if (!drag) setTip(null) }}
+        onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={() => { if (!drag && !touched.current) setTip(null) }}
         onDblClick={() => p.reset?.()} onKeyDown={key} onBlur={() => setTip(null)} />
       {drag && geom.current && <div class="plot-drag" style={{ left: Math.min(...drag), width: Math.abs(drag[1] - drag[0]), top: geom.current.top, height: geom.current.bottom - geom.current.top }} />}
-      {tip && !drag && geom.current && <TipBox tip={tip} g={geom.current} width={width} />}
+      {tip && !drag && geom.current && <TipBox tip={tip} g={geom.current} width={width} hint={touched.current && p.pick ? 'Tap again to open' : ''} />}
       {p.table && <Save name={p.label} canvas={() => canvas.current!} table={p.table} />}
       <span class="sr" aria-live="polite">{said}</span>
       {p.children}
@@ -147,7 +174,7 @@ export function Plot(p: PlotProps) {
   )
 }
 
-function TipBox({ tip, g, width }: { tip: Tip; g: Omit<Geom, 'ctx'>; width: number }) {
+function TipBox({ tip, g, width, hint }: { tip: Tip; g: Omit<Geom, 'ctx'>; width: number; hint: string }) {
   const right = tip.at[0] > width / 2
   return (
     <>
@@ -161,6 +188,7 @@ function TipBox({ tip, g, width }: { tip: Tip; g: Omit<Geom, 'ctx'>; width: numb
           </div>
         ))}
         {tip.more ? <div class="plot-tip-more">{tip.more} more</div> : null}
+        {hint && <div class="plot-tip-more">{hint}</div>}
       </div>
     </>
   )

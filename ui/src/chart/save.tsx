@@ -1,7 +1,7 @@
-import { csv, download, fileName } from '../lib/save'
+import { type Cell, csv, download, fileName } from '../lib/save'
 
 /** Takes a chart along: as a picture, or what is drawn as a table. */
-export function Save({ name, canvas, table }: { name: string; canvas: () => HTMLCanvasElement; table: () => (string | number)[][] }) {
+export function Save({ name, canvas, table }: { name: string; canvas: () => HTMLCanvasElement; table: () => Cell[][] }) {
   const close = (e: Event) => { (e.currentTarget as Element).closest('details')!.open = false }
   return (
     <details class="save" onKeyDown={e => { if (e.key === 'Escape') { e.currentTarget.open = false; (e.currentTarget.firstElementChild as HTMLElement).focus(); e.stopPropagation() } }}

@@ -87,7 +87,7 @@ export function short(v: number): string {
   for (const [size, unit] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k']] as const) {
     if (a >= size && a < size * 1e4) return String(Number((v / size).toPrecision(4))).replace('-', '−') + unit
   }
-  return a >= 1e15 ? v.toExponential(1).replace('e+', 'e') : Number.isInteger(v) ? count(v) : value(v)
+  return a >= 1e15 ? v.toExponential(1).replace('e+', 'e').replace(/^-/, '−') : Number.isInteger(v) ? count(v) : value(v)
 }
 
 function logTicks(a: Axis, room: number): Tick[] {

@@ -1,3 +1,4 @@
+import { parse } from './json'
 import type { Num } from './types'
 
 /** An answer that is no success, as the problem document says it. */
@@ -47,7 +48,7 @@ async function answer(at: string, init: RequestInit): Promise<Response> {
 async function call<T>(method: string, at: string, body: unknown, signal?: AbortSignal): Promise<T> {
   const sent = body === undefined ? {} : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }
   const r = await answer(at, { method, signal, ...sent })
-  return r.status === 204 ? (undefined as T) : r.json()
+  return r.status === 204 ? (undefined as T) : parse<T>(await r.text())
 }
 
 /** An answer of another type than JSON, as it is. */

@@ -43,9 +43,10 @@ export function duration(ms: number): string {
   if (!Number.isFinite(ms)) return '–'
   if (ms < 0) ms = 0
   if (ms < 1000) return `${Math.round(ms)} ms`
-  const s = ms / 1000
-  if (s < 60) return `${s < 10 ? s.toFixed(1) : Math.round(s)} s`
-  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`
+  if (ms < 9950) return `${(ms / 1000).toFixed(1)} s`
+  const s = Math.round(ms / 1000)
+  if (s < 60) return `${s} s`
+  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`
   if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`
   return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`
 }
@@ -71,10 +72,11 @@ export function moment(ms: number): string {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`
 }
 
-/** Any value of a log as text. */
+/** Any value of a log as text, numbers with all their digits: what is copied is what was written. */
 export function text(v: unknown): string {
   if (v === undefined) return ''
-  if (typeof v === 'string') return v
-  if (typeof v === 'number') return value(v)
-  return JSON.stringify(v)
+  return typeof v === 'string' ? v : typeof v === 'number' || typeof v === 'bigint' ? String(v) : JSON.stringify(v)
 }
+
+/** A value of a log where there is little room: a long number is shortened as measured ones are. */
+export const brief = (v: unknown): string => typeof v === 'number' && String(v).length > 9 ? value(v) : text(v)

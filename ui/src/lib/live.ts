@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { parse } from './json'
 
 // One event stream for each page, since browsers allow few connections to a
 // server. A hidden page lets go of its stream and comes back where it was.
@@ -52,7 +53,7 @@ export function useLive(key: string | null, at: () => string, handlers: Handlers
         wait = Math.min(wait * 2, 5000)
       }
       for (const kind of kinds) {
-        source.addEventListener(kind, e => now.current.handlers[kind]?.(JSON.parse((e as MessageEvent).data)))
+        source.addEventListener(kind, e => now.current.handlers[kind]?.(parse((e as MessageEvent).data)))
       }
     }
     const close = () => {

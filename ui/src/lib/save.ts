@@ -1,7 +1,15 @@
+import { text } from './format'
+
+/** A cell of a table that is taken along; a number beyond 2^53 is a bigint. */
+export type Cell = string | number | bigint
+
+/** A value of a log as a cell. */
+export const cellOf = (v: unknown): Cell => typeof v === 'number' || typeof v === 'bigint' ? v : text(v)
+
 /** Rows as comma-separated values (RFC 4180). What a spreadsheet would run is text. */
-export function csv(rows: (string | number)[][]): string {
-  const cell = (v: string | number) => {
-    if (typeof v === 'number') return String(v)
+export function csv(rows: Cell[][]): string {
+  const cell = (v: Cell) => {
+    if (typeof v === 'number' || typeof v === 'bigint') return String(v)
     const safe = /^[=+\-@\t\r]/.test(v) ? "'" + v : v
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
   }

@@ -1,4 +1,6 @@
 import { number } from './api'
+import { text } from './format'
+import { parse } from './json'
 import type { Json, StudyDetail, TrialItem } from './types'
 
 // All trials of a study by column, as charts want them: index and number are one. The
@@ -28,7 +30,7 @@ const arrays = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float6
 /** Columns as the server packs them: a line of JSON, and numbers that begin where it says. */
 export function unpacked(bytes: ArrayBuffer): Columns {
   const end = new Uint8Array(bytes).indexOf(10) + 1
-  const head: PackedHead = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 0, end)))
+  const head = parse<PackedHead>(new TextDecoder().decode(new Uint8Array(bytes, 0, end)))
   const empty = () => new Float64Array(head.trials)
   const c: Columns = { seq: head.seq, numbers: empty(), states: '', values: [], params: new Map(), started: empty(), ended: empty(), workers: { at: empty(), values: [] } }
   for (const column of head.columns) {
@@ -61,7 +63,7 @@ function grown(a: Float64Array, n: number): Float64Array {
   return b
 }
 
-const spelling = (v: Json) => typeof v === 'string' ? v : JSON.stringify(v)
+const spelling = (v: Json) => typeof v === 'string' ? v : text(v)
 
 /** Puts a value into a column that is not shared; one of numbers becomes one of values for what is none. */
 function put(p: Param, i: number, v: Json) {
@@ -150,7 +152,8 @@ export function paramAxis(s: StudyDetail, c: Columns, name: string): ParamAxis {
   for (const v of at) if (Number.isFinite(v)) { if (v < min) min = v; if (v > max) max = v }
   if (space && space.low !== null && space.high !== null) { min = Math.min(min, number(space.low)); max = Math.max(max, number(space.high)) }
   if (!(min <= max)) { min = 0; max = 1 }
-  return { name, log: log && min > 0, names: null, at, min, max }
+  const wide = !space && max / min > 100 && min < 1
+  return { name, log: (log || wide) && min > 0, names: null, at, min, max }
 }
 
 /** Names of the parameters, the declared ones first. */

@@ -1,7 +1,7 @@
 // What the server answers: docs/http-api.md and /api/v1/openapi.json.
 
 export type Num = number | string // "NaN", "Infinity" and integers beyond 2^53 are strings
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
+export type Json = null | boolean | number | bigint | string | Json[] | { [key: string]: Json }
 export type Obj = { [key: string]: Json }
 
 export interface RunStat {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { ago, moment } from '../lib/format'
+import { ago, count, moment } from '../lib/format'
 import { useNow, type Loaded } from '../lib/use'
 import { ApiError } from '../lib/api'
 
@@ -40,6 +40,15 @@ export function Empty({ title, children }: { title: string; children?: Component
   return <div class="empty"><strong>{title}</strong>{children && <div>{children}</div>}</div>
 }
 
+const mostShown = 400
+
+/** A text of which only the beginning is shown if it is long. */
+export function Long({ text, class: name }: { text: string; class?: string }) {
+  const [all, setAll] = useState(false)
+  if (text.length <= mostShown + 40) return <p class={name}>{text}</p>
+  return <p class={name}>{all ? text : text.slice(0, mostShown) + '…'} <button class="more-text" aria-expanded={all} onClick={() => setAll(!all)}>{all ? 'less' : `all ${count(text.length)} characters`}</button></p>
+}
+
 export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
   const title = error instanceof ApiError && error.status === 404 ? 'Not found' : error instanceof ApiError && error.title || 'Something went wrong'
   return (
@@ -61,7 +70,7 @@ export function Show<T>({ of, height = 120, children }: { of: Loaded<T>; height?
 export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [done, set] = useState(false)
   const copy = async () => {
-    try { await navigator.clipboard.writeText(text) } catch { legacyCopy(text) }
+    await copyText(text)
     set(true)
     setTimeout(() => set(false), 1200)
   }
@@ -73,6 +82,10 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
       <span class="sr" aria-live="polite">{done ? 'Copied' : ''}</span>
     </button>
   )
+}
+
+export async function copyText(text: string) {
+  try { await navigator.clipboard.writeText(text) } catch { legacyCopy(text) }
 }
 
 // Pages that are served without TLS to other machines have no clipboard.
@@ -107,9 +120,10 @@ export function Tabs({ tabs, current, onPick, label }: { tabs: [key: string, tit
 }
 
 /** A number and what it counts. */
-export function Stat({ n, label, tone, href }: { n: ComponentChildren; label: string; tone?: string; href?: string }) {
+export function Stat({ n, label, tone, href, main }: { n: ComponentChildren; label: string; tone?: string; href?: string; main?: boolean }) {
   const body = <><b class={tone ? 'tone-' + tone : ''}>{n}</b><span>{label}</span></>
-  return href ? <a class="stat" href={href}>{body}</a> : <div class="stat">{body}</div>
+  const name = main ? 'stat main' : 'stat'
+  return href ? <a class={name} href={href}>{body}</a> : <div class={name}>{body}</div>
 }
 
 export function Panel({ title, note, actions, children, id }: { title: ComponentChildren; note?: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren; id?: string }) {

@@ -9,7 +9,7 @@ export function useChartSettings(): [ChartSettings, ReturnType<typeof useQuery>[
   const [q, set] = useQuery()
   const from = Number(q.get('from')), to = Number(q.get('to'))
   return [{
-    x: (['time', 'relative'].includes(q.get('x') ?? '') ? q.get('x') : 'step') as XKind, logX: q.get('logx') === '1', logY: q.get('log') === '1',
+    x: (['time', 'relative'].includes(q.get('x') ?? '') ? q.get('x') : 'step') as XKind, logX: q.get('logx') === '1', logY: q.get('log') === '1', clip: q.get('clip') === '1',
     smooth: Math.min(0.99, Math.max(0, Number(q.get('smooth')) || 0)), range: q.has('from') && to > from ? [from, to] : null,
     older: q.get('older') !== '0', marks: q.get('marks') !== '0',
   }, set, q]
@@ -18,11 +18,12 @@ export function useChartSettings(): [ChartSettings, ReturnType<typeof useQuery>[
 export function ChartBar({ s, set, q, times = true, children }: { s: ChartSettings; set: ReturnType<typeof useQuery>[1]; q: URLSearchParams; times?: boolean; children?: ComponentChildren }) {
   return (
     <div class="bar">
-      <input type="search" placeholder="Find a metric" aria-label="Find a metric" value={q.get('m') ?? ''} onInput={e => set({ m: e.currentTarget.value })} style={{ width: 180 }} />
+      <input type="search" placeholder="Find metrics" aria-label="Find metrics" title="A part of the name, or a regular expression such as val/.*loss" value={q.get('m') ?? ''} onInput={e => set({ m: e.currentTarget.value })} style={{ width: 180 }} />
       <Choice label="Axis" value={s.x} set={x => set({ x: x === 'step' ? null : x, from: null, to: null })} options={times ? [['step', 'Step'], ['relative', 'Elapsed'], ['time', 'Clock']] : [['step', 'Step'], ['time', 'Clock']]} />
       <label>Smooth<input type="range" min="0" max="0.98" step="0.02" value={s.smooth} onInput={e => set({ smooth: Number(e.currentTarget.value) ? e.currentTarget.value : null })} /><span style={{ width: 30 }}>{s.smooth ? s.smooth.toFixed(2) : 'off'}</span></label>
       <Check on={s.logY} set={on => set({ log: on ? '1' : null })}>Log y</Check>
       <Check on={s.logX} set={on => set({ logx: on ? '1' : null })}>Log x</Check>
+      <Check on={s.clip} set={on => set({ clip: on ? '1' : null })}>Clip outliers</Check>
       {children}
       {s.range && <button onClick={() => set({ from: null, to: null })}>Reset zoom</button>}
     </div>

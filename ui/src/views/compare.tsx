@@ -6,7 +6,7 @@ import { count, plural, text as textOf } from '../lib/format'
 import { groupedLines } from '../lib/groups'
 import { useLive, useThrottled } from '../lib/live'
 import { at, useQuery } from '../lib/router'
-import { betterOf, groupsOf, piecesOf } from '../lib/runs'
+import { betterOf, finder, groupsOf, piecesOf } from '../lib/runs'
 import type { Diff, NameItem, Page, RunItem, RunSeries } from '../lib/types'
 import { useLoad, useSeen } from '../lib/use'
 import { useTheme } from '../lib/theme'
@@ -43,7 +43,7 @@ export function Compare() {
   return (
     <>
       <div class="head"><div><div class="crumbs"><a href={at.runs}>Runs</a></div><h1>Compare {plural(slugs.length, 'run')}</h1></div></div>
-      <div class="legend" role="group" aria-label="Runs">
+      <div class="legend long" role="group" aria-label="Runs">
         {slugs.slice(0, 40).map(slug => (
           groups ? null : <span key={slug} onMouseEnter={() => setStrong(slug)} onMouseLeave={() => setStrong(null)} style={{ opacity: hidden.has(slug) ? 0.45 : 1 }}>
             <button aria-pressed={!hidden.has(slug)} aria-label={`Show ${slug}`} title={hidden.has(slug) ? 'Show' : 'Hide'} onClick={() => toggle(slug)} onFocus={() => setStrong(slug)} onBlur={() => setStrong(null)}><Stroke color={hidden.has(slug) ? 'var(--faint)' : colors.get(slug)!.color} dash={colors.get(slug)!.dash} /></button>
@@ -93,10 +93,10 @@ function Stroke({ color, dash }: { color: string; dash: number[] }) {
 interface OverlayProps { slugs: string[]; colors: Map<string, Ink>; groups: Groups | null; s: ChartSettings; strong: string | null; version: number }
 
 function Overlays({ names, q, set, ...p }: OverlayProps & { names: string[]; q: URLSearchParams; set: (c: { [k: string]: string | null }) => void }) {
-  const find = (q.get('m') ?? '').toLowerCase(), full = q.get('chart')
+  const find = q.get('m') ?? '', full = q.get('chart')
   const zoom = useCallback((from: number, to: number) => set({ from: String(from), to: String(to) }), [])
   const reset = useCallback(() => set({ from: null, to: null }), [])
-  const list = groupsOf(names.filter(n => n.toLowerCase().includes(find))).flatMap(g => g[1])
+  const list = groupsOf(names.filter(finder(find))).flatMap(g => g[1])
   if (!list.length) return <div class="panel"><Empty title={find ? 'No metric of that name' : 'These runs have no points yet'} /></div>
   return (
     <div class="charts">
@@ -127,7 +127,7 @@ function Overlay(p: OverlayProps & { name: string; full: boolean; onFull: () => 
       <header><h2>{p.name}</h2><span class="note">{load.data ? plural(curves.length, 'run') : ''}</span>
         <div class="actions"><button class="icon" aria-pressed={p.full} onClick={p.onFull} aria-label={`${p.name} larger`} title="Larger"><svg width="15" height="15" viewBox="0 0 16 16"><path d={p.full ? 'M13 3L9.5 6.5M9.5 3.5v3h3M3 13l3.5-3.5M6.5 12.5v-3h-3' : 'M9.5 6.5L13 3M10 3h3v3M6.5 9.5L3 13M3 10v3h3'} /></svg></button></div></header>
       {load.error && !load.data ? <Failure error={load.error} retry={load.reload} />
-        : seen ? <Curves lines={lines} label={`${p.name} of ${plural(curves.length, 'run')}`} height={height} xKind={s.x} logX={s.logX} logY={s.logY} smooth={s.smooth} range={s.range} strong={p.strong} zoom={p.zoom} reset={p.reset} />
+        : seen ? <Curves lines={lines} label={`${p.name} of ${plural(curves.length, 'run')}`} height={height} xKind={s.x} logX={s.logX} logY={s.logY} clip={s.clip} smooth={s.smooth} range={s.range} strong={p.strong} zoom={p.zoom} reset={p.reset} />
         : <div style={{ height }} />}
       <footer>{load.data && (sampled ? <span>sampled from {count(total)} points, zoom for detail</span> : <span>{plural(total, 'point')}</span>)}</footer>
     </section>
@@ -183,7 +183,7 @@ function Differences({ slugs }: { slugs: string[] }) {
         <div class="scroll"><table class="plain">
           <thead><tr><th>Key</th>{d.runs.map(r => <th key={r}><a href={at.run(r)}>{r}</a></th>)}</tr></thead>
           <tbody>{d.rows.map(r => (
-            <tr key={r.path} class={all && !r.same ? 'differs' : ''}><td class="muted">{r.path}</td>{r.values.map((v, i) => <td key={i} class="mono">{r.has[i] ? shorten(v) : <span class="muted">–</span>}</td>)}</tr>
+            <tr key={r.path} class={all && !r.same ? 'differs' : ''}><td class="muted key">{r.path}</td>{r.values.map((v, i) => <td key={i} class="mono">{r.has[i] ? shorten(v) : <span class="muted">–</span>}</td>)}</tr>
           ))}</tbody>
         </table></div>
       )}</Show>

@@ -157,7 +157,7 @@ function Writers({ e }: { e: ExperimentDetail }) {
       <Panel title="Writers" note="whose shards are still there">
         {e.writers.length === 0 ? <Empty title="No writer is there">What they wrote has been merged into the table.</Empty> : (
           <div class="scroll"><table class="plain"><thead><tr><th>Process</th><th>Run</th><th>State</th><th class="right">Not merged</th></tr></thead>
-            <tbody>{e.writers.map(w => <tr key={w.shard}><td>{w.host} <span class="muted">{w.pid}</span></td><td>{w.run}</td><td>{w.alive ? <State state="running" /> : w.sealed ? 'sealed' : <State state="silent" />}</td><td class="right">{count(w.rows)} rows</td></tr>)}</tbody></table></div>
+            <tbody>{e.writers.map(w => <tr key={w.shard}><td>{w.host || <span class="muted">not known</span>} {w.pid > 0 && <span class="muted">{w.pid}</span>}</td><td>{w.run}</td><td>{w.alive ? <State state="running" /> : w.sealed ? 'sealed' : <State state="silent" />}</td><td class="right">{count(w.rows)} rows</td></tr>)}</tbody></table></div>
         )}
       </Panel>
       <Panel title="Table"><div class="body"><dl class="kv">

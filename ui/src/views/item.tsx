@@ -70,7 +70,7 @@ function Value({ id, value, kind, name }: { id: string; value: Json; kind: strin
   if (isBlob(value) && (kind === 'blob' || kind === '')) return <Blob id={id} blob={value as unknown as BlobRef} name={name} />
   const long = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value, null, 1) : text(value)
   if (long.length <= 400) return <span class="pre" style={{ display: 'inline' }}>{long}</span>
-  return <span class="pre">{open ? long : long.slice(0, 400) + '…'} <button class="link copy" onClick={() => setOpen(!open)}>{open ? 'less' : `all ${count(long.length)} characters`}</button></span>
+  return <span class="pre">{open ? long : long.slice(0, 400) + '…'} <button class="more-text" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? 'less' : `all ${count(long.length)} characters`}</button></span>
 }
 
 /** A blob is fetched when it is asked for; small ones that are images show themselves. */

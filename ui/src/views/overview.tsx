@@ -111,7 +111,7 @@ function Alive({ runs, studies, making, more }: { runs: RunItem[]; studies: Stud
             <span class="name"><a href={at.run(r.slug)}>{r.slug}</a><span class="kind">run</span></span><RunState run={r} />
             <span class="opt muted clip">{r.stage ? r.stage + ', ' : ''}step {count(r.last_step)}</span>
             <span class="opt">{ys.length > 1 && <Spark ys={ys} color={colorOf(r.slug)} label={`${c!.name} of ${r.slug}`} />}</span>
-            <span class="opt right clip">{c ? <>{c.name} <b>{value(ys[ys.length - 1])}</b></> : ''}</span><span class="right muted"><Ago ms={r.last_ms} /></span>
+            <span class="opt last-value" title={c?.name}>{c ? <><span class="clip">{c.name}</span> <b>{value(ys[ys.length - 1])}</b></> : ''}</span><span class="right muted"><Ago ms={r.last_ms} /></span>
           </li>
         )
       })}

@@ -5,10 +5,10 @@ import { isMark, marked, useFeed } from '../lib/feed'
 import { count, duration, plural } from '../lib/format'
 import { useThrottled } from '../lib/live'
 import { at } from '../lib/router'
-import { groupsOf } from '../lib/runs'
+import { finder, groupsOf } from '../lib/runs'
 import type { Annotation, LivePoints, Page, RunDetail } from '../lib/types'
 import { useLoad, useNow } from '../lib/use'
-import { Ago, Check, Copy, Empty, Failure, lifeOf, RunState, Tabs } from '../parts/basic'
+import { Ago, Check, Copy, Empty, Failure, lifeOf, Long, RunState, Tabs } from '../parts/basic'
 import { ChartBar, useChartSettings } from '../parts/settings'
 import { RunChart } from './run/chart'
 import { Annotations, Details } from './run/details'
@@ -52,9 +52,9 @@ export function Run({ slug }: { slug: string }) {
 }
 
 function Charts({ run, q, set, feed, s, marks }: { run: RunDetail; q: URLSearchParams; set: (c: { [k: string]: string | null }) => void; feed: ReturnType<typeof useFeed>; s: ReturnType<typeof useChartSettings>[0]; marks: Annotation[] }) {
-  const find = (q.get('m') ?? '').toLowerCase(), full = q.get('chart')
+  const find = q.get('m') ?? '', full = q.get('chart')
   const all = run.curves.map(c => c.name).join('\0')
-  const groups = useMemo(() => groupsOf((all ? all.split('\0') : []).filter(n => n.toLowerCase().includes(find)).sort()), [all, find])
+  const groups = useMemo(() => groupsOf((all ? all.split('\0') : []).filter(finder(find)).sort()), [all, find])
   const zoom = useCallback((from: number, to: number) => set({ from: String(from), to: String(to) }), [])
   const reset = useCallback(() => set({ from: null, to: null }), [])
   if (!groups.length) return <div class="panel"><Empty title={find ? 'No metric of that name' : 'No points yet'}>{!find && 'The curves of this run appear here as they are written.'}</Empty></div>
@@ -81,14 +81,14 @@ function Header({ slug, run }: { slug: string; run: RunDetail | null }) {
       <div>
         <Crumbs />
         <div class="title"><i class="swatch" style={{ background: colorOf(slug) }} /><h1>{slug}</h1><Copy text={slug} label="Copy the name" />{run && <RunState run={run} />}{run?.tags.map(t => <span class="tag" key={t}>{t}</span>)}</div>
-        {run?.description && <p class="lead">{run.description}</p>}
-        {run?.note && <p class="lead pre">{run.note}</p>}
+        {run?.description && <Long class="lead" text={run.description} />}
+        {run?.note && <Long class="lead pre" text={run.note} />}
       </div>
       <div class="facts" style={{ minHeight: 21 }}>
         {run && <>
-          {run.stage && <span>stage <b>{run.stage}</b></span>}<span>step <b>{count(run.last_step)}</b></span><span><b>{count(run.points)}</b> points</span>
+          {run.stage && <span>stage <b>{run.stage}</b></span>}<span>step <b>{count(run.last_step)}</b></span><span><b>{count(run.points)}</b> {run.points === '1' ? 'point' : 'points'}</span>
           <span>over <b>{duration(run.last_ms - run.first_ms)}</b></span>{run.segments > 1 && <span><b>{run.segments}</b> processes</span>}
-          {run.checkpoints > 0 && <span><b>{count(run.checkpoints)}</b> checkpoints</span>}<span>last event <b><Ago ms={run.last_ms} /></b></span>
+          {run.checkpoints > 0 && <span><b>{count(run.checkpoints)}</b> {run.checkpoints === 1 ? 'checkpoint' : 'checkpoints'}</span>}<span>last event <b><Ago ms={run.last_ms} /></b></span>
         </>}
       </div>
     </div>

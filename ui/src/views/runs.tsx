@@ -1,12 +1,14 @@
 import { useEffect, useState } from 'preact/hooks'
 import { get, number, url } from '../lib/api'
 import { colorOf } from '../lib/color'
-import { column, count, duration, text, value } from '../lib/format'
+import { brief, column, count, duration, text, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at, go, useQuery } from '../lib/router'
+import { type Cell, cellOf } from '../lib/save'
 import type { NameItem, Page, RunItem } from '../lib/types'
 import { useLoad, useSettled } from '../lib/use'
 import { Ago, Choice, Empty, Failure, Menu, RunState } from '../parts/basic'
+import { Export } from '../parts/export'
 import { type Column, Table, useRows } from '../parts/table'
 
 /** The table of all runs: what to look at, and what to compare. */
@@ -39,10 +41,11 @@ export function Runs() {
         <input type="search" placeholder="Name, description or tag" aria-label="Filter by name, description or tag" value={typed} onInput={e => type(e.currentTarget.value)} />
         <input type="search" placeholder="knobs/lr>0.01, metric:loss<1" aria-label="Conditions, divided by commas" title="KEY, one of = != < <= > >= ~, and a value; several divided by commas. KEY is a path in the metadata, metric:NAME, metric:NAME:min, status, stage …" value={where} onInput={e => setWhere(e.currentTarget.value)} />
         <Choice label="Status" value={status} set={v => setQuery({ status: v })} options={[['', 'All'], ['running', 'Running'], ['done', 'Done'], ['failed', 'Failed']]} />
-        <span class="note" aria-live="polite">{rows.total === null ? '' : `${count(rows.total)} ${rows.total === 1 ? 'run' : 'runs'}`}</span>
+        <span class="note total" aria-live="polite">{rows.total === null ? '' : `${count(rows.total)} ${rows.total === 1 ? 'run' : 'runs'}`}</span>
         <span class="push" />
         <Columns chosen={columns} set={cols => setQuery({ col: cols })} />
-        <button class="primary" disabled={chosen.size === 1 || first.length < 2} title={chosen.size ? 'Compare the chosen runs' : 'Compare the first runs of the list'} onClick={() => go(at.compare(chosen.size ? [...chosen] : first))}>Compare{chosen.size ? ` ${chosen.size}` : first.length > 1 ? ` first ${first.length}` : ''}</button>
+        <Export name="runs" total={rows.total} page={(offset, limit, signal) => get<Page<RunItem>>('runs', { q, where: rules, status, sort, metric, meta, offset, limit }, signal)} table={items => tableOf(metric, meta, items)} />
+        <button class="primary go" disabled={chosen.size === 1 || first.length < 2} title={chosen.size ? 'Compare the chosen runs' : 'Compare the first runs of the list'} onClick={() => go(at.compare(chosen.size ? [...chosen] : first))}>Compare{chosen.size ? ` ${chosen.size}` : first.length > 1 ? ` first ${first.length}` : ''}</button>
       </div>
       {rows.error && <Failure error={rows.error} retry={rows.reload} />}
       <section class="panel tall">
@@ -53,6 +56,15 @@ export function Runs() {
       </section>
     </>
   )
+}
+
+/** Runs as rows of a table, with the columns that are chosen. */
+function tableOf(metrics: string[], meta: string[], runs: RunItem[]): Cell[][] {
+  const last = (r: RunItem, name: string): Cell => { const m = r.metrics.find(m => m.name === name); return m ? number(m.last) : '' }
+  return [['run', 'status', ...metrics, ...meta, 'last step', 'points', 'seconds', 'stage', 'failure', 'tags', 'last event'], ...runs.map(r => [
+    r.slug, r.status, ...metrics.map(m => last(r, m)), ...meta.map(k => k in r.metadata ? cellOf(r.metadata[k]) : ''),
+    r.last_step, Number(r.points), (r.last_ms - r.first_ms) / 1000, r.stage, r.failure, r.tags.join(' '), new Date(r.last_ms).toISOString(),
+  ])]
 }
 
 /** Room for a name and the arrow of its order, in pixels. */
@@ -67,7 +79,7 @@ export function columnsOf(extra: string[], best?: Map<string, number>): Column<R
       const top = m && best?.get(key) === number(m.last)
       return m ? <span class={top ? 'best' : ''} title={(top ? 'the best of these; ' : '') + (m.min === null ? '' : `from ${value(number(m.min))} to ${value(number(m.max))}`)}>{column(number(m.last))}</span> : <span class="muted">–</span>
     },
-  } : { key, title: key, width: 130, sort: key, cell: r => key in r.metadata ? typeof r.metadata[key] === 'number' ? column(r.metadata[key] as number) : text(r.metadata[key]) : <span class="muted">–</span> })
+  } : { key, title: key, width: 130, sort: key, cell: r => key in r.metadata ? <span title={text(r.metadata[key])}>{brief(r.metadata[key])}</span> : <span class="muted">–</span> })
   return [
     { key: 'slug', title: 'Name', width: 190, grow: true, sort: 'slug', cell: r => <><i class="swatch" style={{ background: colorOf(r.slug), marginRight: 9 }} /><a href={at.run(r.slug)}>{r.slug}</a>{r.tags.map(t => <span class="tag" key={t} style={{ marginLeft: 6 }}>{t}</span>)}</> },
     { key: 'status', title: 'Status', width: 112, sort: 'status', cell: r => <RunState run={r} /> },

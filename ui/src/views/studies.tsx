@@ -30,13 +30,13 @@ export function Studies() {
 
 const columns: Column<StudyItem>[] = [
   { key: 'name', title: 'Name', width: 180, grow: true, cell: s => <a href={at.study(s.id)}>{s.name}</a> },
-  { key: 'state', title: 'State', width: 110, cell: s => s.states.running ? <State state="running" /> : <span class="muted">at rest</span> },
-  { key: 'best', title: 'Best', width: 110, right: true, cell: s => s.best ? <b>{value(number(s.best.values[0]))}</b> : <span class="muted">{s.directions.length > 1 ? 'a front' : '–'}</span> },
-  { key: 'metric', title: 'Objective', width: 180, cell: s => s.metrics.map((m, i) => `${s.directions[i] === 'maximize' ? '↑' : '↓'} ${m}`).join(', ') },
-  { key: 'trials', title: 'Trials', width: 90, right: true, cell: s => count(s.trials) },
-  { key: 'split', title: 'States', width: 130, cell: s => <StateSplit states={s.states} /> },
-  { key: 'failed', title: 'Failed', width: 80, right: true, cell: s => s.states.failed ? <span class="bad">{count(s.states.failed)}</span> : <span class="muted">0</span> },
-  { key: 'sampler', title: 'Sampler', width: 110, cell: s => s.sampler },
-  { key: 'journal', title: 'Journal', width: 150, grow: true, cell: s => <span class="muted">{s.journal}</span> },
-  { key: 'last', title: 'Last event', width: 128, right: true, cell: s => <Ago ms={s.last_ms} /> },
+  { key: 'state', title: 'State', width: 98, cell: s => s.states.running ? <State state="running" /> : <span class="muted">at rest</span> },
+  { key: 'best', title: 'Best', width: 100, right: true, cell: s => s.best ? <b>{value(number(s.best.values[0]))}</b> : <span class="muted">{s.directions.length > 1 ? 'a front' : '–'}</span> },
+  { key: 'metric', title: 'Objective', width: 150, cell: s => s.metrics.map((m, i) => `${s.directions[i] === 'maximize' ? '↑' : '↓'} ${m}`).join(', ') },
+  { key: 'trials', title: 'Trials', width: 76, right: true, cell: s => count(s.trials) },
+  { key: 'split', title: 'States', width: 116, cell: s => <StateSplit states={s.states} /> },
+  { key: 'failed', title: 'Failed', width: 70, right: true, cell: s => s.states.failed ? <span class="bad">{count(s.states.failed)}</span> : <span class="muted">0</span> },
+  { key: 'sampler', title: 'Sampler', width: 88, cell: s => s.sampler },
+  { key: 'journal', title: 'Journal', width: 130, grow: true, cell: s => <span class="muted">{s.journal}</span> },
+  { key: 'last', title: 'Last event', width: 118, right: true, cell: s => <Ago ms={s.last_ms} /> },
 ]

@@ -4,7 +4,7 @@ import { count, duration, plural, text, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at, useQuery } from '../lib/router'
 import { type Columns, merged, packedType, paramNames, unpacked, valueOf } from '../lib/study'
-import type { LiveTrials, StudyDetail, TrialItem } from '../lib/types'
+import type { BestTrial, LiveTrials, StudyDetail, TrialDetail, TrialItem } from '../lib/types'
 import { useLoad } from '../lib/use'
 import { Ago, Choice, Copy, Empty, Failure, Panel, Show, Stat, State, Tabs } from '../parts/basic'
 import { CurvesTab, FrontTab, History, ImportanceBars, OutboxTab, Parameters, TimelineTab } from './study/tabs'
@@ -46,7 +46,7 @@ export function Study({ id }: { id: string }) {
       <Header s={s} />
       <Tabs label="Parts of the study" current={tab} onPick={t => set({ tab: t === 'overview' ? null : t, state: null, where: null, sort: null, at: null })} tabs={tabs} />
       {many && s && tab !== 'trials' && tab !== 'outbox' && tab !== 'timeline' && <div class="bar"><span class="muted">Objective</span><Choice label="Objective" options={s.metrics.map((m, i) => [String(i), m])} value={String(objective)} set={o => set({ objective: o === '0' ? null : o })} /></div>}
-      {s && tab === 'trials' ? <Trials study={s} version={version} /> : (
+      {s && tab === 'trials' ? <Trials study={s} version={version} params={columns.data ? paramNames(s, columns.data) : s.space.map(p => p.name)} /> : (
         <Show of={columns} height={420}>{c => {
           if (!s) return null
           const p = { study: s, columns: c, objective }
@@ -58,7 +58,7 @@ export function Study({ id }: { id: string }) {
           return (
             <>
               {many && <FrontTab {...p} />}
-              <div class="cols wide"><div class="stack"><History {...p} /><About s={s} c={c} /></div><div class="stack">{!many && <Best s={s} c={c} />}<ImportanceBars {...p} /></div></div>
+              <div class="cols wide"><div class="stack"><History {...p} /><About s={s} c={c} /></div><div class="stack">{!many && s.best && <Best s={{ ...s, best: s.best }} c={c} />}<ImportanceBars {...p} /></div></div>
             </>
           )
         }}</Show>
@@ -78,7 +78,7 @@ function Header({ s }: { s: StudyDetail | null }) {
         <div class="facts" style={{ minHeight: 21 }}>{s && <><span>{s.metrics.map((m, i) => `${s.directions[i]} ${m}`).join(', ')}</span><span>sampler <b>{s.sampler}</b></span>{s.pruner && <span>pruner <b>{s.pruner}</b></span>}<span>last event <b><Ago ms={s.last_ms} /></b></span></>}</div>
       </div>
       <div class="stats">
-        {s?.directions.length === 1 && <Stat n={s.best ? value(number(s.best.values[0])) : '–'} label={s.best ? `best ${s.metrics[0]}, trial ${s.best.number}` : `best ${s.metrics[0]}`} tone={s.best ? 'good' : 'none'} href={s.best && at.trial(s.id, s.best.number)} />}
+        {s?.directions.length === 1 && <Stat main n={s.best ? value(number(s.best.values[0])) : '–'} label={s.best ? `best ${s.metrics[0]}, trial ${s.best.number}` : `best ${s.metrics[0]}`} tone={s.best ? 'good' : 'none'} href={s.best && at.trial(s.id, s.best.number)} />}
         {(['running', 'complete', 'pruned', 'failed', 'waiting'] as const).map(k => <Stat key={k} n={s ? count(s.states[k]) : '–'} label={k} tone={!s || s.states[k] === 0 ? 'none' : k === 'running' ? 'live' : k === 'failed' ? 'bad' : undefined} href={s ? `${at.study(s.id)}?tab=trials&state=${k}` : undefined} />)}
       </div>
       {s && <StateSplit states={s.states} />}
@@ -86,10 +86,10 @@ function Header({ s }: { s: StudyDetail | null }) {
   )
 }
 
-function Best({ s, c }: { s: StudyDetail; c: Columns }) {
-  if (!s.best) return null
+function Best({ s, c }: { s: StudyDetail & { best: BestTrial }; c: Columns }) {
   const i = s.best.number
-  const params = paramNames(s, c).map(p => [p, valueOf(c.params.get(p), i)] as const).filter(([, v]) => v !== null)
+  const exact = useLoad(`trial ${s.id} ${i}`, sig => get<TrialDetail>(`studies/${seg(s.id)}/trials/${i}`, {}, sig))
+  const params = paramNames(s, c).map(p => [p, exact.data ? exact.data.params[p] ?? null : valueOf(c.params.get(p), i)] as const).filter(([, v]) => v !== null)
   return (
     <Panel title="Best trial" note={<a class="link" href={at.trial(s.id, i)}>trial {i}</a>} actions={<Copy text={JSON.stringify(Object.fromEntries(params))} label="Copy the parameters as JSON" />}>
       <div class="body"><dl class="kv"><dt>{s.metrics[0]}</dt><dd><b>{value(number(s.best.values[0]))}</b></dd>{params.map(([k, v]) => <><dt key={k}>{k}</dt><dd class="mono">{text(v)} <Copy text={text(v)} label={`Copy ${k}`} /></dd></>)}</dl></div>

@@ -10,7 +10,7 @@ import { useSeen } from '../../lib/use'
 import { useTheme } from '../../lib/theme'
 import { Copy, Failure } from '../../parts/basic'
 
-export interface ChartSettings { x: XKind; logX: boolean; logY: boolean; smooth: number; range: [number, number] | null; older: boolean; marks: boolean }
+export interface ChartSettings { x: XKind; logX: boolean; logY: boolean; clip: boolean; smooth: number; range: [number, number] | null; older: boolean; marks: boolean }
 
 export interface RunChartProps {
   slug: string
@@ -48,6 +48,7 @@ function Seen(p: RunChartProps) {
   const marks = useMemo(() => s.marks ? marksOf(p.annotations, s.x, p.first) : [], [p.annotations, s.x, s.marks])
   const last = lastOf(curve?.pieces ?? [])
   const odd = curve ? curve.pieces.reduce((n, c) => n + c.values.filter(v => !Number.isFinite(v)).length, 0) : 0
+  const [low, high] = useMemo(() => boundsOf(curve?.pieces ?? []), [curve])
   const points = curve ? curve.pieces.reduce((n, c) => n + c.values.length, 0) : 0
   const label = curve ? `${p.name}: ${plural(curve.total, 'point')}, last ${last === null ? 'none' : value(last)}` : p.name
   return (
@@ -62,16 +63,24 @@ function Seen(p: RunChartProps) {
       </header>
       {error && !curve ? <Failure error={error} retry={retry} />
         : asTable && curve ? <ValueTable pieces={curve.pieces} height={heightOf(p.full)} />
-        : <Curves lines={lines} label={label} height={heightOf(p.full)} xKind={s.x} logX={s.logX} logY={s.logY} smooth={s.smooth} bands={bands} marks={marks} range={s.range} zoom={p.zoom} reset={p.reset} />}
+        : <Curves lines={lines} label={label} height={heightOf(p.full)} xKind={s.x} logX={s.logX} logY={s.logY} clip={s.clip} smooth={s.smooth} bands={bands} marks={marks} range={s.range} zoom={p.zoom} reset={p.reset} />}
       <footer>
         {curve?.sampled && <span title="The ends, and of each stretch the lowest, the highest and what is no number">sampled: {count(points)} of {count(curve.total)} points{s.range ? '' : ', zoom for detail'}</span>}
         {curve && !curve.sampled && <span>{plural(curve.total, 'point')}</span>}
+        {low < high && <span>from {value(low)} to {value(high)}</span>}
         {odd > 0 && <span class="bad">{count(odd)} not finite</span>}
         {lines.some(l => l.dim) && <span>older copies are pale</span>}
         {seriesOf(curve?.pieces ?? []).map((t, i) => <span key={t} style={{ display: 'inline-flex', gap: 6, alignItems: 'center' }}><i class="swatch" style={{ background: colorAt(i) }} />{t || 'plain'}</span>)}
       </footer>
     </>
   )
+}
+
+/** The least and the greatest of what counts. */
+function boundsOf(pieces: Piece[]): [number, number] {
+  let low = Infinity, high = -Infinity
+  for (const p of pieces) if (!p.older) for (const v of p.values) if (Number.isFinite(v)) { if (v < low) low = v; if (v > high) high = v }
+  return [low, high]
 }
 
 function seriesOf(pieces: Piece[]): string[] {

@@ -3,7 +3,7 @@ import { get, post, put, seg } from '../../lib/api'
 import { bytes, count, duration, moment, plural, text } from '../../lib/format'
 import type { Annotation, Obj, Page, RunDetail } from '../../lib/types'
 import { useLoad } from '../../lib/use'
-import { Ago, Check, Copy, Empty, Panel, Show } from '../../parts/basic'
+import { Ago, Check, Copy, Empty, Long, Panel, Show } from '../../parts/basic'
 
 /** Values of nested metadata by their paths. */
 export function flat(o: Obj, prefix = ''): [string, string][] {
@@ -11,8 +11,10 @@ export function flat(o: Obj, prefix = ''): [string, string][] {
     v && typeof v === 'object' && !Array.isArray(v) && Object.keys(v).length > 0 ? flat(v, prefix + k + '/') : [[prefix + k, text(v)]])
 }
 
+const shorten = (k: string) => k.length > 80 ? k.slice(0, 79) + '…' : k
+
 export function KeyValues({ rows }: { rows: [string, string][] }) {
-  return <dl class="kv">{rows.map(([k, v]) => <><dt key={k}>{k}</dt><dd><span class="mono pre">{v}</span> <Copy text={v} label={`Copy ${k}`} /></dd></>)}</dl>
+  return <dl class="kv">{rows.map(([k, v]) => <><dt key={k} title={k.length > 80 ? k : undefined}>{shorten(k)}</dt><dd>{v.length > 440 ? <Long class="mono pre" text={v} /> : <span class="mono pre">{v}</span>} <Copy text={v} label={`Copy ${k}`} /></dd></>)}</dl>
 }
 
 export function Details({ run, reload }: { run: RunDetail; reload: () => void }) {

@@ -7,9 +7,10 @@ import { Scatter } from '../../chart/scatter'
 import { Timeline } from '../../chart/timeline'
 import { get, number, numbers, seg } from '../../lib/api'
 import { scaleColor, scaleColors } from '../../lib/color'
-import { count, duration, moment, plural, text, value } from '../../lib/format'
-import { at, go } from '../../lib/router'
+import { brief, count, duration, moment, plural, value } from '../../lib/format'
+import { at, go, useQuery } from '../../lib/router'
 import { bestSoFar, type Columns, finite, lower, type ParamAxis, paramAxis, paramNames, ranks, valueOf, withoutOutliers } from '../../lib/study'
+import { finder } from '../../lib/runs'
 import { useTheme } from '../../lib/theme'
 import type { Front, Importance, Outbox, StudyDetail, TrialCurves } from '../../lib/types'
 import { useLoad, useSeen } from '../../lib/use'
@@ -25,7 +26,7 @@ export function tipRows(s: StudyDetail, c: Columns, i: number) {
     title: `trial ${i}, ${stateOf[c.states[i]]}`,
     rows: [
       ...s.metrics.map((m, k) => ({ label: m, value: value(c.values[k]?.[i] ?? NaN), strong: true })),
-      ...paramNames(s, c).map(p => [p, valueOf(c.params.get(p), i)] as const).filter(([, v]) => v !== null).slice(0, 10).map(([p, v]) => ({ label: p, value: text(v) })),
+      ...paramNames(s, c).map(p => [p, valueOf(c.params.get(p), i)] as const).filter(([, v]) => v !== null).slice(0, 10).map(([p, v]) => ({ label: p, value: brief(v) })),
     ],
   }
 }
@@ -68,7 +69,10 @@ function verdict({ explained }: Importance) {
   return `Of what parameters explain by themselves. A model of these trials predicts ${(100 * number(explained)).toFixed(0)} % of the spread of others.`
 }
 
+const mostBars = 12
+
 export function ImportanceBars({ study, objective }: TabProps) {
+  const [all, setAll] = useState(false)
   const load = useLoad(`importance ${study.id} ${objective}`, s => get<Importance>(`studies/${seg(study.id)}/importance`, { objective }, s), true)
   useEffect(() => {
     if (!load.data?.pending && load.data?.seq === study.seq) return
@@ -76,10 +80,11 @@ export function ImportanceBars({ study, objective }: TabProps) {
     return () => clearTimeout(t)
   }, [load.data, study.seq])
   return (
-    <Panel title="What matters" note={load.data ? load.data.sample < load.data.of ? `from ${count(load.data.sample)} of ${count(load.data.of)} complete trials` : `from ${plural(load.data.of, 'complete trial')}` : undefined}>
+    <Panel title="What matters" note={load.data?.items.length ? load.data.sample < load.data.of ? `from ${count(load.data.sample)} of ${count(load.data.of)} complete trials` : `from ${plural(load.data.of, 'complete trial')}` : undefined}>
       <Show of={load}>{d => d.items.length === 0 ? <Empty title={d.pending ? 'Being computed …' : 'Two complete trials at least are needed'} /> : (
         <>
-          <div class="bars">{d.items.map(i => <><span class="name" title={i.name}>{i.name}</span><div class="track"><i style={{ width: `${Math.max(0.5, 100 * number(i.share))}%` }} /></div><b class="right">{(100 * number(i.share)).toFixed(0)} %</b></>)}</div>
+          <div class="bars">{d.items.slice(0, all ? undefined : mostBars).map(i => <><span class="name" title={i.name}>{i.name}</span><div class="track"><i style={{ width: `${Math.max(0.5, 100 * number(i.share))}%` }} /></div><b class="right">{(100 * number(i.share)).toFixed(0)} %</b></>)}</div>
+          {d.items.length > mostBars && <div style={{ padding: '0 16px 12px' }}><button onClick={() => setAll(!all)} aria-expanded={all}>{all ? 'Show fewer' : `Show all ${count(d.items.length)}`}</button></div>}
           <p class="note" style={{ padding: '0 16px 14px' }}>{verdict(d)}</p>
         </>
       )}</Show>
@@ -92,7 +97,9 @@ export function Parameters({ study, columns, objective }: TabProps) {
   const theme = useTheme()
   const down = lower(study, objective)
   const rank = useMemo(() => ranks(columns, objective, down), [columns, objective, down])
-  const axes = useMemo(() => names.map(n => paramAxis(study, columns, n)), [study.space, columns])
+  const [q, set] = useQuery()
+  const find = q.get('m') ?? ''
+  const axes = useMemo(() => names.filter(finder(find)).map(n => paramAxis(study, columns, n)), [study.space, columns, find])
   const y = useMemo(() => {
     const [lo, hi] = withoutOutliers(finite(columns.values[objective], i => columns.states[i] === 'c'))
     return around(lo, hi)
@@ -105,9 +112,11 @@ export function Parameters({ study, columns, objective }: TabProps) {
   if (!names.length) return <div class="panel"><Empty title="The trials have no parameters yet" /></div>
   return (
     <>
-      <Panel title="Parallel coordinates" note="each line is a complete trial, the best are on top; drag along an axis to choose a range">
+      {names.length > 8 && <div class="bar"><input type="search" placeholder="Find parameters" aria-label="Find parameters" value={q.get('m') ?? ''} onInput={e => set({ m: e.currentTarget.value })} /><span class="note" aria-live="polite">{count(axes.length)} of {plural(names.length, 'parameter')}</span></div>}
+      {axes.length === 0 && <div class="panel"><Empty title="No parameter of that name" /></div>}
+      {axes.length > 0 && <Panel title="Parallel coordinates" note="each line is a complete trial, the best are on top; drag along an axis to choose a range">
         <Parallel axes={axes} objective={result} rank={rank} open={i => go(at.trial(study.id, i))} tip={i => tipRows(study, columns, i)} />
-      </Panel>
+      </Panel>}
       <div class="charts">
         {axes.map(a => <Slice key={a.name} axis={a} y={y} ys={ys} color={color} study={study} columns={columns} objective={objective} />)}
       </div>
