@@ -38,7 +38,7 @@ func (f *sickFile) Sync() error { return errors.Join(f.sync, f.File.Sync()) }
 
 func sickOptions(path string, sick *sickFile) Options {
 	return Options{Slug: "r", EmitterOptions: EmitterOptions{
-		Targets: []Target{{Kind: TargetJSONL, Path: path}}, FlushEvery: time.Millisecond, CloseTimeout: time.Second,
+		Targets: []Target{{Kind: TargetJSONL, Path: path}}, FlushEvery: time.Millisecond, CloseTimeout: time.Minute,
 		openFile: func(path string) (appendFile, error) {
 			f, err := openAppend(path)
 			if err == nil {
@@ -111,18 +111,23 @@ func TestDiskThatStaysFullIsCountedAndTrainingGoesOn(t *testing.T) {
 func TestLinesOfAnotherProcessAreNotGluedAfterAShortWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	other := []byte(`{"ts_ms":1,"step":1,"kind":"metric","name":"other","value":1,"metadata":{}}` + "\n")
+	wrote := make(chan struct{})
 	sick := &sickFile{write: func(n, size int) (int, error) {
-		if n != 2 {
-			return 0, nil
+		switch n {
+		case 2:
+			time.AfterFunc(firstBackoff/2, func() {
+				defer close(wrote)
+				f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+				if err == nil {
+					f.Write(other)
+					f.Close()
+				}
+			})
+			return 20, syscall.ENOSPC
+		case 3:
+			<-wrote
 		}
-		time.AfterFunc(firstBackoff/2, func() {
-			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-			if err == nil {
-				f.Write(other)
-				f.Close()
-			}
-		})
-		return 20, syscall.ENOSPC
+		return 0, nil
 	}}
 	r := runMetrics(t, sickOptions(path, sick), 3)
 	if r.Dropped != 0 {
@@ -212,7 +217,7 @@ func TestDeviceThatIsAlwaysFullIsCounted(t *testing.T) {
 		return // not every system has one
 	}
 	report := runMetrics(t, Options{Slug: "r", EmitterOptions: EmitterOptions{
-		Targets: []Target{{Kind: TargetJSONL, Path: full}}, CloseTimeout: 10 * time.Millisecond}}, 10)
+		Targets: []Target{{Kind: TargetJSONL, Path: full}}, CloseTimeout: time.Second}}, 10)
 	if report.Dropped != 12 || !errors.Is(report.Err, ErrDiskFull) {
 		t.Errorf("report: %+v", report)
 	}

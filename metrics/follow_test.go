@@ -237,17 +237,21 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 // C24: memory of writer and follower does not grow with what went through.
 func TestWriterAndFollowerMemoryIsFlat(t *testing.T) {
 	f := newTailer(t)
-	rt, err := Start(Options{Slug: "r", EmitterOptions: EmitterOptions{Targets: []Target{{Kind: TargetJSONL, Path: f.path}}}})
+	rt, err := Start(Options{Slug: "r", EmitterOptions: EmitterOptions{Targets: []Target{{Kind: TargetJSONL, Path: f.path}}, FlushEvery: time.Millisecond}})
 	must(t, err)
 	run, meta := rt.Run(), Meta("split", "train")
 	n, seen := int64(0), int64(0)
-	// Rounds of the writer and the follower together.
+	// Rounds of the writer and the follower together, after which nothing is queued.
 	round := func() {
 		for range 20_000 {
 			n++
 			must(t, run.Metric(n, "loss", Float(float64(n)), meta))
 		}
-		must(t, f.Poll(func(it *Item) { seen++ }))
+		for deadline := time.Now().Add(time.Minute); seen < n+1; time.Sleep(time.Millisecond) {
+			if must(t, f.Poll(func(it *Item) { seen++ })); time.Now().After(deadline) {
+				t.Fatalf("%d of %d events", seen, n+1)
+			}
+		}
 	}
 	round()
 	before := heapInUse()

@@ -156,7 +156,7 @@ func TestServerThatHangsHoldsNothingUp(t *testing.T) {
 	server := streamtest.New("", func(int) streamtest.Fault { return streamtest.Fault{Delay: time.Hour} })
 	defer server.Close()
 	opts := options(jsonl(path), metrics.Target{Kind: metrics.TargetHTTP, URL: server.URL})
-	opts.CloseTimeout = 50 * time.Millisecond
+	opts.CloseTimeout = 2 * time.Second // in which the file is durable
 	rt := start(t, opts)
 	for i := range 1000 {
 		must(t, rt.Run().Metric(int64(i), "loss", metrics.Int(1), ""))

@@ -230,11 +230,12 @@ func TestServerThatNeverAnswersIsCompletedByPush(t *testing.T) {
 	})
 	defer server.Close()
 	opts := options(jsonl(path), metrics.Target{Kind: metrics.TargetHTTP, URL: server.URL})
-	opts.CloseTimeout = 100 * time.Millisecond
+	opts.CloseTimeout = 2 * time.Second // in which the file is durable
 	rt := start(t, opts)
 	for i := range 100 {
 		must(t, rt.Run().Metric(int64(i), "loss", metrics.Int(int64(i)), ""))
 	}
+	awaitPosts(t, server, 2)
 	r := rt.Done()
 	server2 := r.Targets[1]
 	if server2.Left != 102 || server2.Dropped != 0 || !errors.Is(server2.Err, metrics.ErrAway) || r.Targets[0].Err != nil {
@@ -253,6 +254,16 @@ func TestServerThatNeverAnswersIsCompletedByPush(t *testing.T) {
 	must(t, err)
 	if diff := cmp.Diff(string(want), string(server.Stream("my-run", firstID(want)))); diff != "" {
 		t.Errorf("-file +server:\n%s", diff)
+	}
+}
+
+// awaitPosts waits until a server was asked so often; all but the last were answered.
+func awaitPosts(t *testing.T, server *streamtest.Receiver, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); server.Posts() < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d posts", server.Posts())
+		}
 	}
 }
 
@@ -284,6 +295,7 @@ func TestQueueForAServerIsBounded(t *testing.T) {
 	for i := range 20_000 {
 		must(t, rt.Run().Metric(int64(i), "loss", metrics.Int(1), ""))
 	}
+	awaitPosts(t, server, 2)
 	r := rt.Done()
 	if r.Targets[0].Dropped != 20_002 || r.Targets[0].Sent != 0 || !errors.Is(r.Err(), metrics.ErrAway) {
 		t.Errorf("report: %+v", r)
