@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
@@ -73,7 +74,7 @@ func outlived(t *testing.T, s objstore.Store, meanwhile func()) (rows []string, 
 func TestALongScanOutlivesACleanUpWithoutGrace(t *testing.T) {
 	for name, s := range stores(t) {
 		t.Run(name, func(t *testing.T) {
-			pinTimes(t, pins.Times{After: 0, Term: 50 * time.Millisecond})
+			pinTimes(t, pins.Times{After: 0, Term: 3 * time.Second}) // in which every reader renews, however busy the machine
 			var stats CleanUpStats
 			rows, err := outlived(t, s, func() {
 				pinned(t, s)
@@ -112,7 +113,10 @@ func TestAShortScanWithoutAPinIsToldWhatIsGone(t *testing.T) {
 // TestThePinOfADeadReaderExpires by the beat that stands still, and that of a living one
 // does not, though its reader is slow.
 func TestThePinOfADeadReaderExpires(t *testing.T) {
-	pinTimes(t, pins.Times{After: time.Hour, Term: 100 * time.Millisecond})
+	synctest.Test(t, thePinOfADeadReaderExpires)
+}
+
+func thePinOfADeadReaderExpires(t *testing.T) {
 	mem := objstore.NewMemory()
 	d := filled(t, mem, 50, 10)
 	alive, err := d.Pin(t.Context())
@@ -144,7 +148,10 @@ func TestThePinOfADeadReaderExpires(t *testing.T) {
 // TestAPinAndACleanUpNeverMissEachOther takes a pin before and after each call of a
 // clean-up: it fails, or everything that it pins is there.
 func TestAPinAndACleanUpNeverMissEachOther(t *testing.T) {
-	pinTimes(t, pins.Times{After: time.Hour, Term: time.Second})
+	synctest.Test(t, aPinAndACleanUpNeverMissEachOther)
+}
+
+func aPinAndACleanUpNeverMissEachOther(t *testing.T) {
 	var taken, refused int
 	for at := 1; ; at++ {
 		mem := objstore.NewMemory()

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/lance"
-	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -95,9 +94,10 @@ func TestACopyThatIsCutShortIsNoTable(t *testing.T) {
 // TestACopyDuringMaintenanceIsWhole merges, compacts, collects and cleans up, with no
 // grace, at every read of a copy in turn.
 func TestACopyDuringMaintenanceIsWhole(t *testing.T) {
-	before := pins.Default
-	pins.Default = pins.Times{After: time.Hour, Term: 300 * time.Millisecond}
-	t.Cleanup(func() { pins.Default = before })
+	synctest.Test(t, aCopyDuringMaintenanceIsWhole)
+}
+
+func aCopyDuringMaintenanceIsWhole(t *testing.T) {
 	for at := int32(1); ; at += 5 {
 		mem := objstore.NewMemory()
 		_, want := lived(t, mem)

@@ -29,7 +29,7 @@ func beats(t *testing.T, s objstore.Store) (n int) {
 // and collected, and whose base is compacted and cleaned up, after its first batch.
 func TestALongViewOutlivesMaintenanceWithoutGrace(t *testing.T) {
 	before := pins.Default
-	pins.Default = pins.Times{After: 0, Term: 100 * time.Millisecond}
+	pins.Default = pins.Times{After: 0, Term: 3 * time.Second} // in which every reader renews, however busy the machine
 	t.Cleanup(func() { pins.Default = before })
 	s := objstore.NewMemory()
 	table := newTable(t, s, small)
