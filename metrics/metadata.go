@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -152,9 +151,11 @@ func (m Metadata) Merge(over Metadata) Metadata {
 	}
 	type member struct{ key, raw string }
 	var members []member
+	places := map[string]int{}
 	set := func(key, raw string) {
-		i := slices.IndexFunc(members, func(have member) bool { return have.key == key })
-		if i < 0 {
+		i, ok := places[key]
+		if !ok {
+			places[key] = len(members)
 			members = append(members, member{key, raw})
 			return
 		}

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/foldlog/foldlog/internal/serde"
 )
@@ -197,6 +198,7 @@ type tracker struct {
 	seen  uint32
 	field int
 	extra []Field
+	keys  keySet // of extra
 }
 
 func track(set *fieldSet, kindSeen bool) tracker {
@@ -257,11 +259,38 @@ func (t *tracker) index(key []byte) int {
 }
 
 func (t *tracker) keep(d *Decoder, key string) {
-	for _, f := range t.extra {
-		if f.Key == key {
-			d.s.Fail(fmt.Errorf("%w: %.80s is there twice", ErrField, key))
-			return
-		}
+	if !t.keys.add(key) {
+		d.s.Fail(fmt.Errorf("%w: %.80s is there twice", ErrField, key))
+		return
 	}
 	t.extra = append(t.extra, Field{Key: key, Raw: string(d.s.Raw())})
+}
+
+// keySet tells whether keys come twice, however many there are.
+type keySet struct {
+	few  []string
+	many map[string]struct{} // nil while a search is faster
+}
+
+// fewKeys is up to how many keys are searched.
+const fewKeys = 16
+
+// add reports whether the key is new.
+func (k *keySet) add(key string) bool {
+	if k.many == nil {
+		if slices.Contains(k.few, key) {
+			return false
+		}
+		if k.few = append(k.few, key); len(k.few) > fewKeys {
+			k.many = make(map[string]struct{}, 2*fewKeys)
+			for _, have := range k.few {
+				k.many[have] = struct{}{}
+			}
+			k.few = nil
+		}
+		return true
+	}
+	before := len(k.many)
+	k.many[key] = struct{}{}
+	return len(k.many) > before
 }

@@ -139,12 +139,11 @@ func (d *Decoder) template() *Template {
 }
 
 func (d *Decoder) fixed() (fixed []FixedParam) {
+	var names keySet
 	for d.s.Object(); d.s.NextKey(); {
 		name := d.intern(d.s.Key())
-		for _, f := range fixed {
-			if f.Name == name {
-				d.s.Fail(fmt.Errorf("%w: fixed parameter %.80q is there twice", ErrField, name))
-			}
+		if !names.add(name) {
+			d.s.Fail(fmt.Errorf("%w: fixed parameter %.80q is there twice", ErrField, name))
 		}
 		fixed = append(fixed, FixedParam{name, d.value()})
 	}

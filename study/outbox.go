@@ -71,18 +71,18 @@ func (d *delivery) run() error {
 	}
 	for {
 		snap := d.st.Snapshot()
-		t, err := snap.Trial(d.key.Trial)
+		t, e, err := snap.st.entry(d.key)
 		if err != nil {
 			return err
 		}
 		done := false
-		switch t.Outbox.Phase {
+		switch e.Phase {
 		case PhaseSampler:
 			err = d.callback(snap, t, PhaseSampler, d.h.Sampler)
 		case PhaseScheduler:
 			err = d.callback(snap, t, PhaseScheduler, d.h.Scheduler)
 		case PhaseEffects:
-			done, err = d.effects(t.Outbox)
+			done, err = d.effects(e)
 		default:
 			return nil
 		}
@@ -134,11 +134,11 @@ func (d *delivery) callback(snap *Snapshot, t *Trial, phase Phase, f func(contex
 	}
 	return d.st.Update(d.ctx, func(tx *Tx) error {
 		current := tx.Snapshot()
-		now, err := current.Trial(t.ID)
+		_, now, err := current.st.entry(d.key)
 		if err != nil {
 			return err
 		}
-		if now.Outbox.Phase != phase || f != nil && version(current.State(scope)) != version(state) {
+		if now.Phase != phase || f != nil && version(current.State(scope)) != version(state) {
 			return errMoved
 		}
 		return tx.OutboxAdvance(d.key, phase, a)

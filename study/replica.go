@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/journal"
 )
 
@@ -99,7 +100,7 @@ func (r *Replica) Update(ctx context.Context, fn func(tx *Tx) error) error {
 				return err
 			}
 			if current {
-				if err := sleepFor(ctx, pause/2+rand.N(pause)); err != nil {
+				if err := sleep.For(ctx, pause/2+rand.N(pause)); err != nil {
 					return err
 				}
 				pause = min(2*pause, mostPause)
@@ -109,17 +110,6 @@ func (r *Replica) Update(ctx context.Context, fn func(tx *Tx) error) error {
 			return err
 		}
 		current = true
-	}
-}
-
-func sleepFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 
