@@ -85,3 +85,6 @@ func takesValue(c *cobra.Command, arg string) bool {
 	f := c.Flag(name)
 	return f != nil && f.NoOptDefVal == ""
 }
+
+// plural counts things: "1 trial", "2 trials".
+var plural = cli.Plural

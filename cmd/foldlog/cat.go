@@ -28,7 +28,7 @@ log has them, after its header line if it has one.`,
 		if err != nil {
 			return err
 		}
-		if opts.Blobs && at.kind.Name() != (datagenKind{}).Name() {
+		if opts.Blobs && at.kind.Name() != nameDatagen {
 			return cli.Usagef("--blobs: a %s has none", at.kind.Name())
 		}
 		err = cli.Buffered(a.Out(), func(w io.Writer) error {

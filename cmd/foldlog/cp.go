@@ -69,7 +69,7 @@ func (a *app) copyLog(ctx context.Context, at located, dest string, opts copyOpt
 // copyToServer sends a metrics stream. Other kinds of log are made at a server by what
 // writes them, with the fences that keep writers apart.
 func (a *app) copyToServer(ctx context.Context, from located, to *remote.Client, in string, opts copyOptions) error {
-	if from.kind.Name() != (metricsKind{}).Name() {
+	if from.kind.Name() != nameStream {
 		return cli.WithHint(fmt.Errorf("a %s cannot be copied to a server", from.kind.Name()),
 			"copy it into the root there, on that machine; foldlog cp "+remote.Address(to.Base, "PATH")+" DEST copies from a server")
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
-	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/remote"
 )
 
@@ -47,36 +46,6 @@ func (a *app) datagenCmd() *cobra.Command {
 		a.datagenCompactCmd(),
 	)
 	return noun
-}
-
-// logRef is the place of a datagen log.
-type logRef struct {
-	root, pipeline, experiment string
-	server                     *remote.Client // nil for a root that is no server
-	instead                    error          // what the operand names if it is the path of another log
-}
-
-// store is what the log lies in.
-func (r logRef) store() (objstore.Store, error) {
-	if r.server == nil {
-		return datagen.OpenRoot(r.root)
-	}
-	_, dir, _, err := remote.Parse(r.root, "")
-	return objstore.Prefix(r.server.Store(), dir), err
-}
-
-// isURL tells roots that are no directories.
-func isURL(root string) bool {
-	return strings.HasPrefix(root, "s3://") || strings.HasPrefix(root, "http://") || strings.HasPrefix(root, "https://")
-}
-
-// String is the path of the log.
-func (r logRef) String() string {
-	path := datagen.Path(r.pipeline, r.experiment)
-	if isURL(r.root) {
-		return strings.TrimSuffix(r.root, "/") + "/" + path
-	}
-	return filepath.Join(r.root, filepath.FromSlash(path))
 }
 
 // rootFlag adds --root, which every command on a datagen log has.
@@ -150,7 +119,7 @@ func (a *app) anotherKind(path string) string {
 	}
 	kind, log, err := identify(a.kinds, c)
 	switch {
-	case err != nil || kind != nil && kind.Name() == datagenKind{}.Name():
+	case err != nil || kind != nil && kind.Name() == nameDatagen:
 		return ""
 	case kind != nil && filepath.Clean(log) == c.Path:
 		return "a " + kind.Name()
@@ -160,22 +129,6 @@ func (a *app) anotherKind(path string) string {
 		return plainDirectory
 	}
 	return "a file that is no log"
-}
-
-// open opens a log that exists.
-func (r logRef) open(ctx context.Context, opts datagen.Options) (*datagen.Log, error) {
-	store, err := r.store()
-	if err != nil {
-		return nil, err
-	}
-	l, err := datagen.Open(ctx, store, r.pipeline, r.experiment, opts)
-	if errors.Is(err, datagen.ErrNoLog) {
-		if r.instead != nil {
-			return nil, r.instead
-		}
-		err = cli.WithHint(err, "foldlog datagen init "+r.String()+" makes one, foldlog ls lists those there are")
-	}
-	return l, err
 }
 
 // readLog opens a log for reading and hands the present view to fn.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/datagenview"
 )
 
 // itemOptions are the flags of datagen item.
@@ -62,7 +63,7 @@ func (a *app) showItem(ctx context.Context, v *datagen.View, id string, at datag
 	if err != nil {
 		return err
 	}
-	shown := viewDatagenItem(it)
+	shown := datagenview.ItemOf(it)
 	if o.trajectory {
 		events, err := v.Events(ctx, id)
 		if err == nil {
@@ -71,14 +72,14 @@ func (a *app) showItem(ctx context.Context, v *datagen.View, id string, at datag
 		if err != nil {
 			return err
 		}
-		shown.Trajectory = viewTrajectory(datagen.Trajectory(events))
+		shown.Trajectory = datagenview.TrajectoryOf(datagen.Trajectory(events))
 	}
 	if o.tree {
 		nodes, err := v.Tree(ctx, it.Root)
 		if err != nil {
 			return err
 		}
-		shown.Tree = subtree(viewTree(nodes), id)
+		shown.Tree = subtree(datagenview.TreeOf(nodes), id)
 	}
 	if o.json {
 		return cli.WriteJSON(a.Out(), shown)
@@ -87,30 +88,30 @@ func (a *app) showItem(ctx context.Context, v *datagen.View, id string, at datag
 }
 
 // subtree is the node of an item, alone in a list.
-func subtree(nodes []datagenNode, id string) []datagenNode {
+func subtree(nodes []datagenview.Node, id string) []datagenview.Node {
 	for _, n := range nodes {
 		if n.Item == id {
-			return []datagenNode{n}
+			return []datagenview.Node{n}
 		}
 		if found := subtree(n.Children, id); len(found) > 0 {
 			return found
 		}
 	}
-	return []datagenNode{}
+	return []datagenview.Node{}
 }
 
-func (a *app) printItem(w io.Writer, it *datagen.Item, shown *datagenItem) error {
+func (a *app) printItem(w io.Writer, it *datagen.Item, shown *datagenview.Item) error {
 	pairs := [][2]string{
 		{"item", cli.Safe(it.ID)}, {"status", string(it.Status)}, {"root", otherThan(it.Root, it.ID)}, {"parent", cli.Safe(it.Parent)},
 		{"tags", cli.Safe(string(it.Tags))}, {"attempt", strconv.Itoa(int(it.Attempt))}, {"run", cli.Safe(it.Run)},
-		{"created", moment(a.Time(), millis(it.Created))}, {"updated", moment(a.Time(), millis(it.Updated))},
+		{"created", cli.Moment(a.Time(), cli.Millis(it.Created))}, {"updated", cli.Moment(a.Time(), cli.Millis(it.Updated))},
 	}
 	if it.Cursor != nil {
 		pairs = append(pairs, [2]string{"last step", cli.Safe(cmp.Or(it.Cursor.Instance, it.Cursor.Name))})
 	}
 	pairs = append(pairs, [2]string{"steps", strconv.Itoa(len(it.Steps))})
 	for _, f := range it.Failures {
-		pairs = append(pairs, [2]string{"failure", cli.Safe(failureText(f.Failure) + " (" + originText(f.From) + ")")})
+		pairs = append(pairs, [2]string{"failure", cli.Safe(datagenview.FailureText(f.Failure) + " (" + datagenview.OriginText(f.From) + ")")})
 	}
 	for _, f := range it.Faults {
 		pairs = append(pairs, [2]string{"fault", cli.Safe(f.Error())})
@@ -149,13 +150,13 @@ func (a *app) printFields(w io.Writer, it *datagen.Item) error {
 		f := &it.Fields[i]
 		for j := range f.Values {
 			value := &f.Values[j]
-			t.Row(f.Name, shorten(datagenValue(value.Value).text(), 80), cmp.Or(value.From.Step.Instance, value.From.Step.Name))
+			t.Row(f.Name, cli.Shorten(datagenview.Value(value.Value).Text(), 80), cmp.Or(value.From.Step.Instance, value.From.Step.Name))
 		}
 	}
 	return t.Write(w)
 }
 
-func (a *app) printTrajectory(w io.Writer, row []datagenCheckpoint) error {
+func (a *app) printTrajectory(w io.Writer, row []datagenview.Checkpoint) error {
 	if len(row) == 0 {
 		return nil
 	}
@@ -165,39 +166,13 @@ func (a *app) printTrajectory(w io.Writer, row []datagenCheckpoint) error {
 	t.Bold = a.Color()
 	for i := range row {
 		c := &row[i]
-		t.Row(strconv.FormatInt(c.From.Seq, 10), strconv.Itoa(int(c.From.Attempt)), a.age(c.From.AtMS), cmp.Or(c.From.Instance, c.From.Step), shorten(c.text(), 100))
+		t.Row(strconv.FormatInt(c.From.Seq, 10), strconv.Itoa(int(c.From.Attempt)), a.age(c.From.AtMS), cmp.Or(c.From.Instance, c.From.Step), cli.Shorten(c.Text(), 100))
 	}
 	return t.Write(w)
 }
 
-// text says what a checkpoint did, in one line.
-func (c *datagenCheckpoint) text() string {
-	var parts []string
-	if c.Created {
-		parts = append(parts, "created")
-	}
-	for i := range c.Changes {
-		d := &c.Changes[i]
-		switch {
-		case d.Append:
-			parts = append(parts, d.Name+" += "+shorten(d.New.text(), 40))
-		case d.Old != nil:
-			parts = append(parts, fmt.Sprintf("%s: %s -> %s", d.Name, shorten(d.Old.text(), 40), shorten(d.New.text(), 40)))
-		default:
-			parts = append(parts, d.Name+" = "+shorten(d.New.text(), 40))
-		}
-	}
-	if c.Failure != "" {
-		parts = append(parts, "failed: "+c.Failure)
-	}
-	if c.End != "" {
-		parts = append(parts, string(c.End))
-	}
-	return strings.Join(parts, ", ")
-}
-
 // printTree writes to a buffer, which keeps the error for its flush.
-func printTree(w io.Writer, nodes []datagenNode, depth int) {
+func printTree(w io.Writer, nodes []datagenview.Node, depth int) {
 	for _, n := range nodes {
 		fmt.Fprintf(w, "%s%s  %s\n", strings.Repeat("  ", depth), cli.Safe(n.Item), n.Status)
 		printTree(w, n.Children, depth+1)

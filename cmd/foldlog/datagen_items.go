@@ -13,6 +13,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/datagenview"
 )
 
 // itemsOptions are the flags of datagen items.
@@ -96,7 +97,7 @@ func (a *app) listItems(ctx context.Context, v *datagen.View, o *itemsOptions) e
 				if err != nil {
 					return err
 				}
-				if err := cli.WriteJSONLine(w, viewItemLine(s)); err != nil {
+				if err := cli.WriteJSONLine(w, datagenview.ItemLineOf(s)); err != nil {
 					return err
 				}
 			}
@@ -109,8 +110,8 @@ func (a *app) listItems(ctx context.Context, v *datagen.View, o *itemsOptions) e
 	t.Bold = a.Color()
 	n, err := t.Stream(a.Out(), func(yield func([]string, error) bool) {
 		for s, err := range items {
-			if !yield([]string{shorten(s.ID, 100), string(s.Status), s.Step, strconv.Itoa(int(s.Attempt)), cli.Count(int64(s.Events)),
-				a.age(millis(s.Updated)), s.ErrorType, shorten(string(s.Tags), 60)}, err) {
+			if !yield([]string{cli.Shorten(s.ID, 100), string(s.Status), s.Step, strconv.Itoa(int(s.Attempt)), cli.Count(int64(s.Events)),
+				a.age(cli.Millis(s.Updated)), s.ErrorType, cli.Shorten(string(s.Tags), 60)}, err) {
 				return
 			}
 		}
@@ -154,7 +155,7 @@ func (a *app) listFailures(ctx context.Context, v *datagen.View, item string, as
 				if err != nil {
 					return noItemHint(err)
 				}
-				if err := cli.WriteJSONLine(w, viewFailureOf(f.Item, f.ItemFailure)); err != nil {
+				if err := cli.WriteJSONLine(w, datagenview.FailureOf(f.Item, f.ItemFailure)); err != nil {
 					return err
 				}
 			}
@@ -167,7 +168,7 @@ func (a *app) listFailures(ctx context.Context, v *datagen.View, item string, as
 			if f.From.Step != nil {
 				step = cmp.Or(f.From.Step.Instance, f.From.Step.Name)
 			}
-			if !yield([]string{f.Item, step, strconv.Itoa(int(f.From.Attempt)), a.age(millis(f.From.Time)), shorten(failureText(f.Failure), 100)}, err) {
+			if !yield([]string{f.Item, step, strconv.Itoa(int(f.From.Attempt)), a.age(cli.Millis(f.From.Time)), cli.Shorten(datagenview.FailureText(f.Failure), 100)}, err) {
 				return
 			}
 		}

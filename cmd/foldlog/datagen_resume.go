@@ -12,6 +12,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/pipeline/pipefile"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/datagenview"
 )
 
 func (a *app) datagenResumeCmd() *cobra.Command {
@@ -78,7 +79,7 @@ func (r *resumer) run(items string) error {
 				return err
 			}
 		} else if c.Class == datagen.Resumable {
-			t.Row(plan.Item, cmp.Or(plan.After, "(the beginning)"), cli.Count(int64(plan.Steps)), shorten(plan.Failure, 80))
+			t.Row(plan.Item, cmp.Or(plan.After, "(the beginning)"), cli.Count(int64(plan.Steps)), cli.Shorten(plan.Failure, 80))
 		}
 	}
 	if fault != nil || r.json {
@@ -114,7 +115,7 @@ func (r *resumer) plan(c datagen.Classified) (resumePlan, error) {
 		plan.After = cmp.Or(it.Cursor.Instance, it.Cursor.Name)
 	}
 	if f := it.Failure(); f != nil {
-		plan.Failure = failureText(f.Failure)
+		plan.Failure = datagenview.FailureText(f.Failure)
 	}
 	return plan, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/pipeline/pipefile"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/datagenview"
 	"github.com/foldlog/foldlog/internal/serde"
 )
 
@@ -152,7 +153,7 @@ func (s *datagenSession) opened(ctx context.Context, stream *datagen.Stream) (an
 // viewItem tells an item with what each of its steps changed, so that a program can
 // go through its steps anew and find the fields as they were.
 func (s *datagenSession) viewItem(ctx context.Context, item *datagen.Item) (sessionItem, error) {
-	v := sessionItem{item.ID, item.Root, item.Parent, item.Status, item.Attempt, tagsOf(item.Tags), []sessionStepDone{}}
+	v := sessionItem{item.ID, item.Root, item.Parent, item.Status, item.Attempt, datagenview.TagsOf(item.Tags), []sessionStepDone{}}
 	if len(item.Steps) == 0 {
 		return v, nil
 	}

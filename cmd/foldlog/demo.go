@@ -250,18 +250,9 @@ func (a *app) demoShow(ctx context.Context, r studyReader, path string, report r
 	if err := a.demoBest(snap); err != nil {
 		return err
 	}
-	v, err := journalKind{}.Verify(ctx, path, verifyOptions{})
-	if err != nil {
-		return err
-	}
-	v.Path, v.Kind = path, journalKind{}.Name()
-	v.normalize()
 	a.say("\nThe journal, checked from its first byte to its last:")
-	if err := printVerification(a.Out(), v); err != nil {
+	if err := a.verify(ctx, []string{path}, verifyOptions{}, printVerification); err != nil {
 		return err
-	}
-	if !v.OK {
-		return errors.New("the journal is faulty")
 	}
 	if err := a.demoImages(ctx, snap, path); err != nil {
 		return err

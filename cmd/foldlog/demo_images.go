@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -102,20 +101,7 @@ func (a *app) demoShowImages(ctx context.Context, ref logRef) error {
 		}
 	}
 	a.say("%d of %d new images were kept.\n", kept, images.Sources*images.Variants)
-	path := ref.String()
-	found, err := datagenKind{}.Verify(ctx, path, verifyOptions{})
-	if err != nil {
-		return err
-	}
-	found.Path, found.Kind = path, datagenKind{}.Name()
-	found.normalize()
-	if err := printVerification(a.Out(), found); err != nil {
-		return err
-	}
-	if !found.OK {
-		return errors.New("the datagen log is faulty")
-	}
-	return nil
+	return a.verify(ctx, []string{ref.String()}, verifyOptions{}, printVerification)
 }
 
 // demoChild is the process that runs the pipeline, and what it told.

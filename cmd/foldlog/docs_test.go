@@ -18,7 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/datagenview"
 	"github.com/foldlog/foldlog/internal/doctest"
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/internal/studyplot"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/metrics"
@@ -290,16 +292,16 @@ var jsonStructs = map[string]any{
 	"Session answer": sessionAnswer{}, "Session error": sessionError{}, "Suggested value": suggestedValue{},
 	"Importance": studyview.Importance{}, "Important parameter": studyview.ParamImportance{}, "Comparison": studyview.Comparison{}, "Compared study": studyview.ComparedStudy{},
 	"Plot": studyplot.View{}, "Plotted chart": studyplot.ChartView{}, "Plot axis": studyplot.Axis{}, "Plotted series": studyplot.Series{},
-	"Metrics run": runView{}, "Segment": segmentView{}, "Change": changeView{}, "Checkpoint": checkpointView{}, "Failure": failureView{},
-	"Stats": statsView{}, "Curve": curveView{}, "Series": seriesView{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
+	"Metrics run": metricsview.View{}, "Segment": metricsview.Segment{}, "Change": metricsview.Change{}, "Checkpoint": metricsview.Checkpoint{}, "Failure": metricsview.Failure{},
+	"Stats": metricsview.Stats{}, "Curve": metricsview.Curve{}, "Series": metricsview.Series{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
 	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},
 	"Created datagen log": createdLog{}, "Datagen run": datagenRunReport{}, "Appended events": appendedEvents{},
-	"Datagen status": datagenStatus{}, "Datagen states": datagenStates{}, "Step counts": stepCounts{},
-	"Failure roll-up": failureRoll{}, "Datagen writer": datagenWriter{}, "Maintenance": datagenUpkeepView{},
-	"Listed item": datagenItemLine{}, "Shown item": datagenItem{}, "Item field": datagenField{},
-	"Field value": datagenFieldFrom{}, "Origin": datagenOrigin{}, "Completed step": datagenStep{},
-	"Item failure": datagenFailure{}, "Item fault": datagenFault{}, "Item checkpoint": datagenCheckpoint{},
-	"Field change": datagenChange{}, "Item node": datagenNode{}, "Resume plan": resumePlan{}, "Upkeep": upkeepDone{},
+	"Datagen status": datagenview.Status{}, "Datagen states": datagenview.States{}, "Step counts": datagenview.StepCounts{},
+	"Failure roll-up": datagenview.FailureRoll{}, "Datagen writer": datagenview.Writer{}, "Maintenance": datagenview.Upkeep{},
+	"Listed item": datagenview.ItemLine{}, "Shown item": datagenview.Item{}, "Item field": datagenview.Field{},
+	"Field value": datagenview.FieldFrom{}, "Origin": datagenview.Origin{}, "Completed step": datagenview.Step{},
+	"Item failure": datagenview.Failure{}, "Item fault": datagenview.Fault{}, "Item checkpoint": datagenview.Checkpoint{},
+	"Field change": datagenview.Change{}, "Item node": datagenview.Node{}, "Resume plan": resumePlan{}, "Upkeep": upkeepDone{},
 	"Datagen detail": datagenDetail{}, "Datagen answer": datagenAnswer{}, "Datagen problem": datagenProblem{},
 	"Token": tokenView{}, "Lance detail": lanceDetail{}, "Lance index": lanceIndex{}, "Lance shard": lanceShard{},
 }

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
@@ -35,7 +39,7 @@ func (a *app) inspectCmd() *cobra.Command {
 }
 
 func (a *app) printInspection(found inspection) error {
-	if err := cli.WriteFields(a.Out(), found.fields(a.Time())...); err != nil {
+	if err := cli.WriteFields(a.Out(), inspectionFields(&found, a.Time())...); err != nil {
 		return err
 	}
 	if len(found.Writers) == 0 {
@@ -48,7 +52,29 @@ func (a *app) printInspection(found inspection) error {
 		cli.Column{Title: "SIZE", Align: cli.Right}, cli.Column{Title: "LAST EVENT"})
 	t.Bold = a.Color()
 	for _, w := range found.Writers {
-		t.Row(w.Name, cli.Count(w.Events), cli.Size(w.Bytes), moment(a.Time(), w.LastMS))
+		t.Row(w.Name, cli.Count(w.Events), cli.Size(w.Bytes), cli.Moment(a.Time(), w.LastMS))
 	}
 	return t.Write(a.Out())
+}
+
+// inspectionFields is the inspection as label and value for people.
+func inspectionFields(i *inspection, now time.Time) [][2]string {
+	pairs := [][2]string{
+		{"path", i.Path},
+		{"kind", i.Kind},
+		{"format", i.Format},
+		{"state", i.State},
+		{"created by", i.Program},
+		{"size", cli.Size(i.Bytes) + " in " + plural(i.Files, "file")},
+		{"events", cli.Count(i.Events)},
+		{"first event", cli.Moment(now, i.FirstMS)},
+		{"last event", cli.Moment(now, i.LastMS)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.Counts)) {
+		pairs = append(pairs, [2]string{name, cli.Count(i.Counts[name])})
+	}
+	for _, note := range i.Notes {
+		pairs = append(pairs, [2]string{"note", note})
+	}
+	return pairs
 }

@@ -21,6 +21,15 @@ func kindsAt(w world) []logKind {
 // logKinds are the kinds of log on this machine.
 func logKinds() []logKind { return kindsAt(world{}) }
 
+// Names of the kinds, in the singular, as people say them. They are the kinds in JSON
+// and at a server too, so they never change.
+const (
+	nameJournal = "study journal"
+	nameStream  = "metrics stream"
+	nameDatagen = "datagen log"
+	nameLance   = "lance dataset"
+)
+
 // logKind is one kind of log as ls, inspect, verify, cat, tail and cp see it.
 // Errors are those of the package that owns the format, wrapped with what was
 // being done; hintRules has the advice. Nothing here ever writes to the log.

@@ -59,17 +59,6 @@ func (w world) storeSize(ctx context.Context, path string) (files, bytes, modifi
 	return files, bytes, modifiedMS, nil
 }
 
-// refAway takes the path of a log in a bucket or at a server apart.
-func refAway(path string) (ref logRef, ok bool) {
-	root, rest, found := strings.Cut(path, "/"+datagen.Directory+"/")
-	names := strings.Split(strings.TrimRight(rest, "/"), "/")
-	if !isURL(path) || !found || len(names) != 3 {
-		return logRef{}, false
-	}
-	ref = logRef{root: root, pipeline: names[0], experiment: names[1]}
-	return ref, ref.String() == strings.TrimRight(path, "/")
-}
-
 // inLog is the path of a file of a dataset.
 func (w world) inLog(log, key string) string {
 	if inBucket(log) || w.server != nil {

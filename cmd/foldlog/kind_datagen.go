@@ -16,6 +16,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/datagenview"
 	"github.com/foldlog/foldlog/lance"
 )
 
@@ -25,7 +26,7 @@ type datagenKind struct{ world }
 
 var _ logKind = datagenKind{}
 
-func (datagenKind) Name() string { return "datagen log" }
+func (datagenKind) Name() string { return nameDatagen }
 
 // Identify leaves what cannot be opened to the kind of any Lance dataset.
 func (k datagenKind) Identify(c candidate) (string, error) {
@@ -75,15 +76,15 @@ func (k datagenKind) Summarize(ctx context.Context, log string) (summary, error)
 
 // datagenDetail is the detail of an inspection of a datagen log.
 type datagenDetail struct {
-	Items     int           `json:"items"` // sub-items too
-	Roots     int           `json:"roots"`
-	Suspects  int           `json:"suspects"` // items whose events may contradict each other
-	States    datagenStates `json:"states"`
-	Steps     []stepCounts  `json:"steps"`
-	Failures  []failureRoll `json:"failures"`
-	Version   uint64        `json:"version"` // of the table
-	Fragments int           `json:"fragments"`
-	Waiting   int64         `json:"waiting"` // rows that are not merged into the table
+	Items     int                       `json:"items"` // sub-items too
+	Roots     int                       `json:"roots"`
+	Suspects  int                       `json:"suspects"` // items whose events may contradict each other
+	States    datagenview.States        `json:"states"`
+	Steps     []datagenview.StepCounts  `json:"steps"`
+	Failures  []datagenview.FailureRoll `json:"failures"`
+	Version   uint64                    `json:"version"` // of the table
+	Fragments int                       `json:"fragments"`
+	Waiting   int64                     `json:"waiting"` // rows that are not merged into the table
 }
 
 func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error) {
@@ -96,7 +97,7 @@ func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error
 	if err != nil {
 		return found, err
 	}
-	s, err := summarizeLog(ctx, logRef{}, l, v)
+	s, err := datagenview.Summarize(ctx, l, v)
 	if err != nil {
 		return found, err
 	}
@@ -119,11 +120,11 @@ func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error
 		"failed": int64(s.States.Failed), "running": int64(s.States.Running + s.States.Pending),
 	}
 	for _, w := range o.Writers {
-		found.Writers = append(found.Writers, writer{Name: w.Epoch, Events: w.Events, LastMS: millis(w.Last)})
-		if first := millis(w.First); found.FirstMS == 0 || first < found.FirstMS {
+		found.Writers = append(found.Writers, writer{Name: w.Epoch, Events: w.Events, LastMS: cli.Millis(w.Last)})
+		if first := cli.Millis(w.First); found.FirstMS == 0 || first < found.FirstMS {
 			found.FirstMS = first
 		}
-		found.LastMS = max(found.LastMS, millis(w.Last))
+		found.LastMS = max(found.LastMS, cli.Millis(w.Last))
 	}
 	if n := len(found.Writers); n > maxWriters {
 		found.Writers = found.Writers[:maxWriters]

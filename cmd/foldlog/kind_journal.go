@@ -20,7 +20,7 @@ var _ logKind = journalKind{}
 // stateLive is a journal whose lease is held at this moment.
 const stateLive = "live"
 
-func (journalKind) Name() string { return "study journal" }
+func (journalKind) Name() string { return nameJournal }
 
 // reading is how journals are read in this world.
 func (w world) reading() *journal.ReaderOptions { return &journal.ReaderOptions{FS: w.fs()} }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -27,7 +26,7 @@ var _ logKind = lanceKind{}
 // lanceParts are the directories of a dataset.
 var lanceParts = []string{"_versions", "_transactions", "_deletions", "_indices", "_refs", "_mem_wal", "_pins", "data", "tree"}
 
-func (lanceKind) Name() string { return "lance dataset" }
+func (lanceKind) Name() string { return nameLance }
 
 // Identify prefers the outermost dataset: the generations of a MemWAL are
 // datasets themselves, and belong to the table.
@@ -139,18 +138,9 @@ func (w world) summarizeTable(ctx context.Context, log string, detail func(d *la
 	if err != nil {
 		return s, err
 	}
-	waiting, _ := unmerged(shards)
+	waiting, _ := memwal.Unmerged(shards)
 	s.State, s.Detail = stateGood, detail(d, d.Rows(), waiting)
 	return s, nil
-}
-
-// unmerged is what shards have that the table has not.
-func unmerged(shards []memwal.ShardInfo) (rows, generations int64) {
-	for _, s := range shards {
-		rows += s.Rows
-		generations += int64(s.Unmerged)
-	}
-	return rows, generations
 }
 
 // lanceDetail is the detail of an inspection of a Lance dataset.
@@ -204,12 +194,12 @@ func (k lanceKind) Inspect(ctx context.Context, log string) (inspection, error) 
 	if found.Files, found.Bytes, _, err = k.treeSize(ctx, log); err != nil {
 		return found, err
 	}
-	found.Format, found.Events, found.LastMS = "v"+d.FileVersion(), d.Rows(), millis(d.Time())
+	found.Format, found.Events, found.LastMS = "v"+d.FileVersion(), d.Rows(), cli.Millis(d.Time())
 	if first, err := d.At(ctx, 1); err == nil {
-		found.Program, found.FirstMS = first.Writer(), millis(first.Time())
+		found.Program, found.FirstMS = first.Writer(), cli.Millis(first.Time())
 	}
 	detail := detailOf(d, len(versions), shards)
-	rows, generations := unmerged(shards)
+	rows, generations := memwal.Unmerged(shards)
 	found.Detail = detail
 	found.Counts = map[string]int64{
 		"versions": int64(detail.Versions), "fragments": int64(detail.Fragments), "deleted rows": detail.DeletedRows,
@@ -220,13 +210,6 @@ func (k lanceKind) Inspect(ctx context.Context, log string) (inspection, error) 
 			plural(rows, "row"), plural(generations, "generation")))
 	}
 	return found, nil
-}
-
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
 }
 
 func detailOf(d *lance.Dataset, versions int, shards []memwal.ShardInfo) *lanceDetail {

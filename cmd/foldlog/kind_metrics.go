@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/remote"
 )
@@ -20,7 +21,7 @@ var _ logKind = metricsKind{}
 // metricsFormat is the version of the format as the general verbs show it.
 const metricsFormat = "v1"
 
-func (metricsKind) Name() string { return "metrics stream" }
+func (metricsKind) Name() string { return nameStream }
 
 func (metricsKind) Identify(c candidate) (string, error) {
 	if c.Info != nil && c.Info.Mode().IsRegular() && metrics.IsStream(c.Start) {
@@ -30,9 +31,6 @@ func (metricsKind) Identify(c candidate) (string, error) {
 }
 
 func (metricsKind) Parts(string) []string { return nil }
-
-// streamEnds is how much of each end of a stream is read to sum it up.
-const streamEnds = 64 << 10
 
 func (k metricsKind) Summarize(_ context.Context, log string) (summary, error) {
 	f, err := k.open(log)
@@ -45,11 +43,11 @@ func (k metricsKind) Summarize(_ context.Context, log string) (summary, error) {
 		return summary{}, err
 	}
 	s := summary{State: stateGood, Bytes: info.Size(), ModifiedMS: info.ModTime().UnixMilli()}
-	slug, err := firstSlug(f)
+	slug, err := metricsview.FirstSlug(f)
 	if err != nil {
 		return s, err
 	}
-	last, err := lastEvent(f, info.Size())
+	last, err := metricsview.LastEvent(f, info.Size())
 	if err != nil {
 		return s, err
 	}
@@ -85,39 +83,16 @@ func lastWords(last *metrics.Event) string {
 	return fmt.Sprintf(", step %d", last.Step)
 }
 
-// firstSlug is the slug of the first open near the beginning, "" if none.
-func firstSlug(f logFile) (slug string, err error) {
-	err = metrics.ReadStream(io.NewSectionReader(f, 0, metrics.MaxLine+streamEnds), func(it *metrics.Item) {
-		if slug == "" && it.Kind == metrics.ItemEvent && it.Event.Kind == metrics.KindOpen {
-			slug = it.Event.Slug
-		}
-	})
-	return slug, err
-}
-
-// lastEvent is the last whole event within the end of a stream, nil if there
-// is none.
-func lastEvent(f logFile, size int64) (last *metrics.Event, err error) {
-	from := max(0, size-streamEnds)
-	err = metrics.ReadStream(io.NewSectionReader(f, from, size-from), func(it *metrics.Item) {
-		if it.Kind == metrics.ItemEvent {
-			e := it.Event
-			last = &e
-		}
-	})
-	return last, err
-}
-
 // streamDetail is the detail of an inspection of a metrics stream.
 type streamDetail struct {
-	Slug        string        `json:"slug"`
-	Description string        `json:"description"`
-	Status      string        `json:"status"`      // running, done or failed
-	Interrupted string        `json:"interrupted"` // the signal that stopped the newest process, "" if none did
-	StreamID    string        `json:"stream_id"`   // as a server names it
-	Segments    []segmentView `json:"segments"`    // one per process
-	TornBytes   int64         `json:"torn_bytes"`  // of a last line without its newline
-	BadLines    int64         `json:"bad_lines"`   // that are no events, the torn one aside
+	Slug        string                `json:"slug"`
+	Description string                `json:"description"`
+	Status      string                `json:"status"`      // running, done or failed
+	Interrupted string                `json:"interrupted"` // the signal that stopped the newest process, "" if none did
+	StreamID    string                `json:"stream_id"`   // as a server names it
+	Segments    []metricsview.Segment `json:"segments"`    // one per process
+	TornBytes   int64                 `json:"torn_bytes"`  // of a last line without its newline
+	BadLines    int64                 `json:"bad_lines"`   // that are no events, the torn one aside
 }
 
 func (k metricsKind) Inspect(ctx context.Context, log string) (inspection, error) {
@@ -133,8 +108,8 @@ func (k metricsKind) Inspect(ctx context.Context, log string) (inspection, error
 	if len(checked.Faults) > 0 {
 		found.State = stateFaulty
 	}
-	f := &run.fold
-	found.Bytes, found.Events, found.FirstMS, found.LastMS = run.bytes, f.Events, f.FirstTSMS, f.LastTSMS
+	f := &run.Fold
+	found.Bytes, found.Events, found.FirstMS, found.LastMS = run.Bytes, f.Events, f.FirstTSMS, f.LastTSMS
 	if v := f.Metadata.Text("sexpgpu"); v != "" {
 		found.Program = "sexpgpu " + v
 	}
@@ -148,20 +123,20 @@ func (k metricsKind) Inspect(ctx context.Context, log string) (inspection, error
 	}
 	found.Notes = streamNotes(run, checked)
 	found.Detail = &streamDetail{Slug: f.Slug, Description: f.Description, Status: f.Status.String(), Interrupted: f.Interrupted(),
-		StreamID: metrics.StreamID(run.firstLine), Segments: viewSegments(f), TornBytes: run.torn, BadLines: run.bad}
+		StreamID: metrics.StreamID(run.FirstLine), Segments: metricsview.SegmentsOf(f), TornBytes: run.Torn, BadLines: run.Bad}
 	return found, nil
 }
 
 // streamNotes are the words about a stream, its identity first.
-func streamNotes(run *foldedRun, checked verification) []string {
-	f := &run.fold
-	notes := []string{fmt.Sprintf("run %s is %s", f.Slug, statusText(f))}
+func streamNotes(run *metricsview.Run, checked verification) []string {
+	f := &run.Fold
+	notes := []string{fmt.Sprintf("run %s is %s", f.Slug, metricsview.StatusText(f))}
 	if f.Slug == "" {
 		notes[0] = "no open names the run"
 	}
 	for i, seg := range f.Segments {
 		for _, c := range seg.Changes {
-			notes = append(notes, fmt.Sprintf("process %d opened with another %s: %s", i+1, c.Path, changeText(c)))
+			notes = append(notes, fmt.Sprintf("process %d opened with another %s: %s", i+1, c.Path, metricsview.ChangeText(c)))
 		}
 	}
 	const most = 5
@@ -188,7 +163,7 @@ func (k metricsKind) Verify(ctx context.Context, log string, opts verifyOptions)
 		return v, err
 	}
 	defer f.Close()
-	sum, err := metrics.Check(watched(ctx, f, opts.Progress), metrics.CheckOptions{}, func(found metrics.Finding) {
+	sum, err := metrics.Check(metricsview.Watched(ctx, f, opts.Progress), metrics.CheckOptions{}, func(found metrics.Finding) {
 		list := &v.Faults
 		switch {
 		case errors.Is(found.Err, metrics.ErrTorn):
@@ -213,10 +188,10 @@ func (k metricsKind) Cat(ctx context.Context, log string, w io.Writer, opts catO
 	}
 	defer f.Close()
 	var n int64
-	var bad badLines
+	var bad metricsview.BadLines
 	var writeErr error
-	err = metrics.ReadStream(watched(ctx, f, nil), func(it *metrics.Item) {
-		bad.see(it)
+	err = metrics.ReadStream(metricsview.Watched(ctx, f, nil), func(it *metrics.Item) {
+		bad.See(it)
 		if it.Kind != metrics.ItemEvent || writeErr != nil {
 			return
 		}
@@ -230,7 +205,7 @@ func (k metricsKind) Cat(ctx context.Context, log string, w io.Writer, opts catO
 	if err != nil {
 		return err
 	}
-	return bad.err()
+	return bad.Err()
 }
 
 func writeLine(w io.Writer, line []byte) error {
@@ -283,7 +258,7 @@ func (k metricsKind) Copy(ctx context.Context, log, dest string, opts copyOption
 // there are, and the first fault.
 func checkPrefix(ctx context.Context, f logFile, size int64) (end, events int64, fault *errStreamFault, err error) {
 	end = size
-	sum, err := metrics.Check(untilCancelled(ctx, io.NewSectionReader(f, 0, size)), metrics.CheckOptions{}, func(found metrics.Finding) {
+	sum, err := metrics.Check(metricsview.UntilCancelled(ctx, io.NewSectionReader(f, 0, size)), metrics.CheckOptions{}, func(found metrics.Finding) {
 		switch {
 		case errors.Is(found.Err, metrics.ErrTorn):
 			end = found.Offset
@@ -306,9 +281,19 @@ func copyPrefix(ctx context.Context, f logFile, dest string, n int64, progress f
 			os.Remove(dest)
 		}
 	}()
-	_, err = io.Copy(out, watched(ctx, part{io.NewSectionReader(f, 0, n), f}, progress))
+	_, err = io.Copy(out, metricsview.Watched(ctx, metricsview.Part{Reader: io.NewSectionReader(f, 0, n), Source: f}, progress))
 	if err == nil {
 		err = out.Sync()
 	}
 	return errors.Join(err, out.Close())
+}
+
+// readRun reads and folds a whole stream.
+func (w world) readRun(ctx context.Context, path string) (*metricsview.Run, error) {
+	f, err := w.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return metricsview.Read(ctx, f, w.name(path))
 }

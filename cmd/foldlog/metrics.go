@@ -84,7 +84,7 @@ func streamsAt(ctx context.Context, c *remote.Client, at string) (paths []string
 	}
 	one := itself(logs, at)
 	for _, l := range logs {
-		if one || l.Kind == (metricsKind{}).Name() {
+		if one || l.Kind == nameStream {
 			paths = append(paths, world{server: c}.name(l.Path))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 )
 
@@ -105,7 +106,7 @@ func (a *app) checkStream(ctx context.Context, path string, opts metrics.CheckOp
 	v = checkView{Path: path, Findings: []findingView{}}
 	err = cli.Buffered(a.Out(), func(w io.Writer) error {
 		shown := int64(0)
-		sum, err := metrics.Check(untilCancelled(ctx, in), opts, func(f metrics.Finding) {
+		sum, err := metrics.Check(metricsview.UntilCancelled(ctx, in), opts, func(f metrics.Finding) {
 			if shown++; limit > 0 && shown > limit {
 				return
 			}
@@ -129,7 +130,7 @@ func (a *app) checkStream(ctx context.Context, path string, opts metrics.CheckOp
 
 func orEmpty(in io.Reader) io.Reader {
 	if in == nil {
-		return readerFunc(func([]byte) (int, error) { return 0, io.EOF })
+		return metricsview.ReaderFunc(func([]byte) (int, error) { return 0, io.EOF })
 	}
 	return in
 }

@@ -8,16 +8,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 )
 
 // diffView is the output of `foldlog metrics diff --json`. Fields are added and
 // never renamed or removed.
 type diffView struct {
-	A       diffSide     `json:"a"`
-	B       diffSide     `json:"b"`
-	Changes []changeView `json:"changes"` // of slug, description and the open's metadata
-	Values  []valueDiff  `json:"values"`  // one per metric name, those of a first
+	A       diffSide             `json:"a"`
+	B       diffSide             `json:"b"`
+	Changes []metricsview.Change `json:"changes"` // of slug, description and the open's metadata
+	Values  []valueDiff          `json:"values"`  // one per metric name, those of a first
 }
 
 // diffSide is one of the two runs.
@@ -53,7 +54,7 @@ every metric. The exit status is 0 whether or not they differ.`,
 	c.Flags().StringArrayVar(&names, "metric", nil, "compare metrics of this `NAME` only, in which * stands for any text")
 	asJSON := jsonFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var runs [2]*foldedRun
+		var runs [2]*metricsview.Run
 		for i, arg := range args {
 			paths, err := a.resolved(c.Context(), []string{arg})
 			if err == nil && len(paths) > 1 {
@@ -76,31 +77,31 @@ every metric. The exit status is 0 whether or not they differ.`,
 	return c
 }
 
-func diffRuns(a, b *foldedRun, want func(string) bool) diffView {
+func diffRuns(a, b *metricsview.Run, want func(string) bool) diffView {
 	v := diffView{A: sideOf(a), B: sideOf(b), Values: []valueDiff{}}
 	var changes []metrics.Change
-	for _, c := range []metrics.Change{{Path: "slug", From: a.fold.Slug, To: b.fold.Slug},
-		{Path: "description", From: a.fold.Description, To: b.fold.Description}} {
+	for _, c := range []metrics.Change{{Path: "slug", From: a.Fold.Slug, To: b.Fold.Slug},
+		{Path: "description", From: a.Fold.Description, To: b.Fold.Description}} {
 		if c.From != c.To {
 			changes = append(changes, c)
 		}
 	}
-	v.Changes = viewChanges(append(changes, metrics.DiffMetadata(a.fold.Metadata, b.fold.Metadata)...))
-	for _, c := range a.fold.Curves() {
+	v.Changes = metricsview.ChangesOf(append(changes, metrics.DiffMetadata(a.Fold.Metadata, b.Fold.Metadata)...))
+	for _, c := range a.Fold.Curves() {
 		if want(c.Name) {
-			v.Values = append(v.Values, diffValue(c, b.fold.Curve(c.Name)))
+			v.Values = append(v.Values, diffValue(c, b.Fold.Curve(c.Name)))
 		}
 	}
-	for _, c := range b.fold.Curves() {
-		if want(c.Name) && a.fold.Curve(c.Name) == nil {
+	for _, c := range b.Fold.Curves() {
+		if want(c.Name) && a.Fold.Curve(c.Name) == nil {
 			v.Values = append(v.Values, diffValue(nil, c))
 		}
 	}
 	return v
 }
 
-func sideOf(run *foldedRun) diffSide {
-	return diffSide{run.path, run.fold.Slug, run.fold.Status, run.fold.Metrics}
+func sideOf(run *metricsview.Run) diffSide {
+	return diffSide{run.Path, run.Fold.Slug, run.Fold.Status, run.Fold.Metrics}
 }
 
 func diffValue(a, b *metrics.Curve) valueDiff {
@@ -151,7 +152,7 @@ func lastCells(n *metrics.Number, step int64) (string, string) {
 	if n == nil {
 		return "", ""
 	}
-	return fmt.Sprint(step), numberText(*n)
+	return fmt.Sprint(step), metricsview.NumberText(*n)
 }
 
 // changeCell is the change with its sign, and as a share of a where it is one.
@@ -159,7 +160,7 @@ func changeCell(d valueDiff) string {
 	if d.Change == nil {
 		return ""
 	}
-	text := floatText(*d.Change)
+	text := metricsview.FloatText(*d.Change)
 	if *d.Change > 0 {
 		text = "+" + text
 	}

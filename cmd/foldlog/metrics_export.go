@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 )
 
@@ -132,11 +133,11 @@ func (a *app) pointsOf(ctx context.Context, path string, filter pointFilter, emi
 	}
 	defer f.Close()
 	row := pointRow{Segment: -1}
-	var bad badLines
+	var bad metricsview.BadLines
 	var emitErr error
 	events := 0
-	read := metrics.ReadStream(watched(ctx, f, nil), func(it *metrics.Item) {
-		bad.see(it)
+	read := metrics.ReadStream(metricsview.Watched(ctx, f, nil), func(it *metrics.Item) {
+		bad.See(it)
 		if it.Kind != metrics.ItemEvent || emitErr != nil {
 			return
 		}
@@ -152,7 +153,7 @@ func (a *app) pointsOf(ctx context.Context, path string, filter pointFilter, emi
 	if err := errors.Join(emitErr, read); err != nil {
 		return err
 	}
-	if err := bad.err(); err != nil {
+	if err := bad.Err(); err != nil {
 		a.Notef("%v", failed("passed over in", path, err))
 	}
 	if events == 0 {

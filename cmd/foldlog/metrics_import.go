@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/metrics/tensorboard"
 	"github.com/foldlog/foldlog/metrics/trainlog"
@@ -110,7 +111,7 @@ func (f *importFile) read(ctx context.Context, im *trainlog.Importer) error {
 	if err != nil {
 		return err
 	}
-	return im.Read(trainlog.File{Name: f.path, Dir: f.run, Modified: info.ModTime(), Reader: watched(ctx, in, nil)})
+	return im.Read(trainlog.File{Name: f.path, Dir: f.run, Modified: info.ModTime(), Reader: metricsview.Watched(ctx, in, nil)})
 }
 
 // importFiles lists the operands' files, and of directories the event files

@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/chart"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 )
 
@@ -115,7 +116,7 @@ func (a *app) newPlotter(flags plotFlags, args []string) (*plotter, error) {
 
 // once draws what the files hold.
 func (p *plotter) once(ctx context.Context) error {
-	var runs []*foldedRun
+	var runs []*metricsview.Run
 	for _, path := range p.paths {
 		run, err := p.readRunNoting(ctx, path)
 		if err != nil {
@@ -180,10 +181,10 @@ func (p *plotter) size(charts int) (width, height int) {
 }
 
 // charts makes a chart per metric, and says how many metrics were left out.
-func (p *plotter) charts(runs []*foldedRun) (charts []*chart.Chart, left int) {
+func (p *plotter) charts(runs []*metricsview.Run) (charts []*chart.Chart, left int) {
 	byName := map[string]*chart.Chart{}
 	for _, run := range runs {
-		for _, curve := range run.fold.Curves() {
+		for _, curve := range run.Fold.Curves() {
 			if !p.want(curve.Name) {
 				continue
 			}
@@ -194,7 +195,7 @@ func (p *plotter) charts(runs []*foldedRun) (charts []*chart.Chart, left int) {
 					left++
 					continue
 				}
-				c = newMetricChart(curve.Name, p.flags.log, p.flags.x == "time")
+				c = metricsview.NewChart(curve.Name, p.flags.log, p.flags.x == "time")
 				byName[curve.Name] = c
 				charts = append(charts, c)
 			}
@@ -213,7 +214,7 @@ func (p *plotter) charts(runs []*foldedRun) (charts []*chart.Chart, left int) {
 }
 
 // addCurve adds the lines of a run's curve, and its marks.
-func (p *plotter) addCurve(c *chart.Chart, run *foldedRun, curve *metrics.Curve, named bool) {
+func (p *plotter) addCurve(c *chart.Chart, run *metricsview.Run, curve *metrics.Curve, named bool) {
 	added := false
 	for _, group := range p.groups(curve) {
 		r := curve.Read(metrics.Query{Where: p.where, Series: group.series, Points: p.flags.points})
@@ -222,13 +223,13 @@ func (p *plotter) addCurve(c *chart.Chart, run *foldedRun, curve *metrics.Curve,
 		}
 		label := group.label
 		if named {
-			label = strings.TrimSpace(run.name() + " " + label)
+			label = strings.TrimSpace(run.Name() + " " + label)
 		}
-		addReading(c, label, r, run.fold.FirstTSMS)
+		metricsview.AddReading(c, label, r, run.Fold.FirstTSMS)
 		added = true
 	}
 	if added {
-		addMarks(c, run)
+		metricsview.AddMarks(c, run)
 	}
 }
 
@@ -281,14 +282,14 @@ func (p *plotter) follow(ctx context.Context) error {
 	screen := screen{w: p.Out(), terminal: p.IsTerminal(p.Stdout)}
 	for {
 		changed := false
-		var folds []*foldedRun
+		var folds []*metricsview.Run
 		for _, r := range runs {
 			more, err := r.poll()
 			if ctx.Err() != nil {
 				return nil
 			}
 			if err != nil {
-				return failed("metrics plot", r.run.path, err)
+				return failed("metrics plot", r.run.Path, err)
 			}
 			changed = changed || more
 			folds = append(folds, r.run)
@@ -311,11 +312,11 @@ type liveRun struct {
 	world
 	path     string
 	follower *metrics.Follower
-	run      *foldedRun
+	run      *metricsview.Run
 }
 
 func newLiveRun(w world, path string) *liveRun {
-	return &liveRun{w, path, w.follower(path), &foldedRun{path: w.name(path)}}
+	return &liveRun{w, path, w.follower(path), &metricsview.Run{Path: w.name(path)}}
 }
 
 func (l *liveRun) close() { l.follower.Close() }
@@ -328,7 +329,7 @@ func (l *liveRun) poll() (changed bool, err error) {
 		changed = true
 		rewritten = rewritten || it.Kind == metrics.ItemRewritten
 		if !rewritten {
-			l.run.take(it)
+			l.run.Take(it)
 		}
 	})
 	if err != nil || !rewritten {

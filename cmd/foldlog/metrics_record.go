@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/metrics/system"
 	"github.com/foldlog/foldlog/metrics/trainlog"
@@ -135,7 +136,7 @@ func (a *app) tellOtherRuns(slug string, targets []metrics.Target) {
 		if err != nil {
 			continue // opening it for writing will tell
 		}
-		if was, err := firstSlug(f); err == nil && was != "" && was != slug {
+		if was, err := metricsview.FirstSlug(f); err == nil && was != "" && was != slug {
 			a.Notef("%s holds the run %s, which goes on as %s; another run is better kept in another file", t, cli.Safe(was), cli.Safe(slug))
 		}
 		f.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 )
 
@@ -48,7 +49,7 @@ metrics of a run; --all has every one.`,
 				if err != nil {
 					return err
 				}
-				return cli.WriteJSONLine(a.Out(), viewRun(run, want))
+				return cli.WriteJSONLine(a.Out(), metricsview.ViewOf(run, want))
 			})
 		}
 		return a.showRuns(c.Context(), paths, want, all)
@@ -57,7 +58,7 @@ metrics of a run; --all has every one.`,
 }
 
 // readRunNoting reads a run and says what in its file is no event.
-func (a *app) readRunNoting(ctx context.Context, path string) (*foldedRun, error) {
+func (a *app) readRunNoting(ctx context.Context, path string) (*metricsview.Run, error) {
 	w, at, err := a.streamAt(ctx, path)
 	if err != nil {
 		return nil, err
@@ -66,13 +67,13 @@ func (a *app) readRunNoting(ctx context.Context, path string) (*foldedRun, error
 	if err != nil {
 		return nil, err
 	}
-	if run.bad > 0 {
-		a.Notef("%s: %s passed over: %v", path, plural(run.bad, "bad line"), run.firstBad)
+	if run.Bad > 0 {
+		a.Notef("%s: %s passed over: %v", path, plural(run.Bad, "bad line"), run.FirstBad)
 	}
-	if run.torn > 0 {
-		a.Notef("%s: the last line is torn: %s without a newline", path, cli.Size(run.torn))
+	if run.Torn > 0 {
+		a.Notef("%s: the last line is torn: %s without a newline", path, cli.Size(run.Torn))
 	}
-	if run.fold.Events == 0 {
+	if run.Fold.Events == 0 {
 		return nil, errNoEvents
 	}
 	return run, nil
@@ -101,9 +102,9 @@ func (a *app) showRuns(ctx context.Context, paths []string, want func(string) bo
 }
 
 // addRun has the run in its first row only.
-func (a *app) addRun(t *cli.Table, run *foldedRun, want func(string) bool, all bool) {
-	f := &run.fold
-	head := []string{run.name(), statusText(f), a.age(f.LastTSMS)}
+func (a *app) addRun(t *cli.Table, run *metricsview.Run, want func(string) bool, all bool) {
+	f := &run.Fold
+	head := []string{run.Name(), metricsview.StatusText(f), a.age(f.LastTSMS)}
 	rows, more := 0, 0
 	for _, c := range f.Curves() {
 		if !want(c.Name) {
@@ -128,13 +129,13 @@ func (a *app) addRun(t *cli.Table, run *foldedRun, want func(string) bool, all b
 func statCells(name string, s *metrics.Stats) []string {
 	least, most := "", ""
 	if s.Count > s.NonFinite {
-		least, most = floatText(s.Min), floatText(s.Max)
+		least, most = metricsview.FloatText(s.Min), metricsview.FloatText(s.Max)
 	}
 	points := cli.Count(s.Count)
 	if s.NonFinite > 0 {
 		points += fmt.Sprintf(" (%s not finite)", cli.Count(s.NonFinite))
 	}
-	return []string{name, strconv.FormatInt(s.LastStep, 10), numberText(s.Last), least, most, points}
+	return []string{name, strconv.FormatInt(s.LastStep, 10), metricsview.NumberText(s.Last), least, most, points}
 }
 
 // isCancelled tells an error that a signal caused.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 )
 
@@ -92,8 +93,8 @@ func TestAFileCutAtEveryByteShowsWhatIsComplete(t *testing.T) {
 		run := runAt(t, path)
 		events := int64(strings.Count(whole[:cut], "\n"))
 		torn := int64(cut - strings.LastIndexByte(whole[:cut], '\n') - 1)
-		if run.fold.Events != events || run.torn != torn || run.bad != 0 {
-			t.Errorf("cut at %d: %d events of %d, %d torn bytes of %d, %d bad lines", cut, run.fold.Events, events, run.torn, torn, run.bad)
+		if run.Fold.Events != events || run.Torn != torn || run.Bad != 0 {
+			t.Errorf("cut at %d: %d events of %d, %d torn bytes of %d, %d bad lines", cut, run.Fold.Events, events, run.Torn, torn, run.Bad)
 		}
 		v, err := metricsKind{}.Verify(t.Context(), path, verifyOptions{})
 		if err != nil || len(v.Faults) > 0 || (len(v.Notes) == 1) != (torn > 0) {
@@ -102,7 +103,7 @@ func TestAFileCutAtEveryByteShowsWhatIsComplete(t *testing.T) {
 	}
 }
 
-func runAt(t *testing.T, path string) *foldedRun {
+func runAt(t *testing.T, path string) *metricsview.Run {
 	t.Helper()
 	run, err := world{}.readRun(t.Context(), path)
 	if err != nil {

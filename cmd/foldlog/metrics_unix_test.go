@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 )
 
@@ -45,7 +46,7 @@ func recording(t *testing.T, input string, args ...string) (cmd *exec.Cmd, path 
 	return cmd, path, stderr, func() { stdin.Close() }
 }
 
-func runOf(t *testing.T, path string) *foldedRun {
+func runOf(t *testing.T, path string) *metricsview.Run {
 	t.Helper()
 	run, err := world{}.readRun(t.Context(), path)
 	if err != nil {
@@ -83,9 +84,9 @@ func TestASignalEndsARecordingWithItsInterruption(t *testing.T) {
 				t.Errorf("exit status %d: %s", got, stderr)
 			}
 			run := runOf(t, path)
-			marks := run.fold.MarksOf(metrics.NoteInterrupted)
-			if len(marks) != 1 || marks[0].Signal != tc.name || marks[0].Step != 7 || run.fold.Status != metrics.StatusRunning || run.fold.Metrics != 1 {
-				t.Errorf("%+v, %s, %d metrics", marks, run.fold.Status, run.fold.Metrics)
+			marks := run.Fold.MarksOf(metrics.NoteInterrupted)
+			if len(marks) != 1 || marks[0].Signal != tc.name || marks[0].Step != 7 || run.Fold.Status != metrics.StatusRunning || run.Fold.Metrics != 1 {
+				t.Errorf("%+v, %s, %d metrics", marks, run.Fold.Status, run.Fold.Metrics)
 			}
 		})
 	}
@@ -104,7 +105,7 @@ func TestARunThatSaysItselfThatItWasInterruptedSaysItOnce(t *testing.T) {
 	if got := exitStatus(cmd.Wait()); got != 128+15 {
 		t.Errorf("exit status %d: %s", got, stderr)
 	}
-	if marks := runOf(t, path).fold.MarksOf(metrics.NoteInterrupted); len(marks) != 1 {
+	if marks := runOf(t, path).Fold.MarksOf(metrics.NoteInterrupted); len(marks) != 1 {
 		t.Errorf("%d interruptions", len(marks))
 	}
 }
@@ -120,8 +121,8 @@ func TestAKilledRecordingLeavesWholeLines(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if run := runOf(t, path); run.bad+run.torn != 0 || run.fold.Status != metrics.StatusRunning {
-		t.Errorf("%d bad, %d torn, %s", run.bad, run.torn, run.fold.Status)
+	if run := runOf(t, path); run.Bad+run.Torn != 0 || run.Fold.Status != metrics.StatusRunning {
+		t.Errorf("%d bad, %d torn, %s", run.Bad, run.Torn, run.Fold.Status)
 	}
 }
 

@@ -43,7 +43,7 @@ func (a *app) readingServer(text string) (*remote.Client, string, error) {
 // server knows datagen logs by where they lie, and takes a copy of one for the dataset
 // that it is.
 func (w world) kindAt(ctx context.Context, l remote.Log) logKind {
-	if datagens := (datagenKind{w}); l.Kind == (lanceKind{}).Name() && datagens.holds(ctx, "/"+l.Path) {
+	if datagens := (datagenKind{w}); l.Kind == nameLance && datagens.holds(ctx, "/"+l.Path) {
 		return datagens
 	}
 	for _, k := range kindsAt(w) {
@@ -116,7 +116,7 @@ func (w world) summarize(ctx context.Context, l remote.Log) summary {
 	switch {
 	case kind == nil:
 		s.State, s.Detail = stateUnreadable, "a kind of log that a newer version of foldlog reads"
-	case l.Kind == (metricsKind{}).Name():
+	case l.Kind == nameStream:
 		s.Detail = streamWords(l)
 	default:
 		var err error

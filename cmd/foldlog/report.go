@@ -1,10 +1,7 @@
 package main
 
 import (
-	"maps"
-	"slices"
 	"strconv"
-	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
 )
@@ -111,37 +108,3 @@ func (i *inspection) normalize() {
 		i.Counts = map[string]int64{}
 	}
 }
-
-// fields is the inspection as label and value for people.
-func (i *inspection) fields(now time.Time) [][2]string {
-	pairs := [][2]string{
-		{"path", i.Path},
-		{"kind", i.Kind},
-		{"format", i.Format},
-		{"state", i.State},
-		{"created by", i.Program},
-		{"size", cli.Size(i.Bytes) + " in " + plural(i.Files, "file")},
-		{"events", cli.Count(i.Events)},
-		{"first event", moment(now, i.FirstMS)},
-		{"last event", moment(now, i.LastMS)},
-	}
-	for _, name := range slices.Sorted(maps.Keys(i.Counts)) {
-		pairs = append(pairs, [2]string{name, cli.Count(i.Counts[name])})
-	}
-	for _, note := range i.Notes {
-		pairs = append(pairs, [2]string{"note", note})
-	}
-	return pairs
-}
-
-// moment is a time and its age, "" for 0.
-func moment(now time.Time, ms int64) string {
-	if ms == 0 {
-		return ""
-	}
-	t := time.UnixMilli(ms)
-	return cli.Timestamp(t) + " (" + cli.Age(now, t) + ")"
-}
-
-// plural counts things: "1 trial", "2 trials".
-var plural = cli.Plural

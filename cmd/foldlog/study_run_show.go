@@ -180,7 +180,7 @@ func reasonLine(s string) string {
 	if last == "" || !strings.HasPrefix(first, "exit status ") {
 		return first
 	}
-	return first + ": " + shorten(last, maxReasonLine)
+	return first + ": " + cli.Shorten(last, maxReasonLine)
 }
 
 // maxReasonLine bounds, in runes, what is shown of the last line of an error.

@@ -150,7 +150,7 @@ func (a *app) printStudy(w io.Writer, path string, st *study.Study, s shownStudy
 	for _, p := range s.Space {
 		pairs = append(pairs, [2]string{"parameter", p.String()})
 	}
-	pairs = append(pairs, [2]string{"created", moment(a.Time(), int64(s.CreatedMS))}, [2]string{"trials", trialsText(s)})
+	pairs = append(pairs, [2]string{"created", cli.Moment(a.Time(), int64(s.CreatedMS))}, [2]string{"trials", trialsText(s)})
 	for _, b := range s.Best {
 		values := make([]float64, len(b.Values))
 		for i, v := range b.Values {
@@ -283,8 +283,8 @@ func (a *app) printTrial(w io.Writer, st *study.Study, t *study.Trial, s shownTr
 		pairs = append(pairs, [2]string{"lease", leaseText(*s.GraceMS)})
 	}
 	pairs = append(pairs,
-		[2]string{"created", moment(a.Time(), int64(t.CreatedMillis))}, [2]string{"started", moment(a.Time(), int64(t.StartedMillis))},
-		[2]string{"ended", moment(a.Time(), int64(t.EndedMillis))}, [2]string{"seen", moment(a.Time(), int64(t.HeartbeatMillis))})
+		[2]string{"created", cli.Moment(a.Time(), int64(t.CreatedMillis))}, [2]string{"started", cli.Moment(a.Time(), int64(t.StartedMillis))},
+		[2]string{"ended", cli.Moment(a.Time(), int64(t.EndedMillis))}, [2]string{"seen", cli.Moment(a.Time(), int64(t.HeartbeatMillis))})
 	if len(t.Params) == 0 {
 		pairs = append(pairs, fixedFields(s.Fixed)...)
 	}

@@ -59,7 +59,7 @@ func (a *app) verify(ctx context.Context, paths []string, opts verifyOptions, pr
 		v.normalize()
 		if !v.OK {
 			faulty++
-			if err == nil && damaged == "" && v.Kind != (lanceKind{}).Name() && v.Kind != (datagenKind{}).Name() {
+			if err == nil && damaged == "" && v.Kind != nameLance && v.Kind != nameDatagen {
 				damaged = v.Path
 			}
 		}

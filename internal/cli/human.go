@@ -94,3 +94,30 @@ func Plural(n int64, noun string) string {
 	}
 	return Count(n) + " " + noun + "s"
 }
+
+// Moment is a time of Unix milliseconds and its age, "" for 0.
+func Moment(now time.Time, ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	t := time.UnixMilli(ms)
+	return Timestamp(t) + " (" + Age(now, t) + ")"
+}
+
+// Millis is a time in Unix milliseconds, 0 for the zero time.
+func Millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// Shorten keeps a text within so many characters, the last of which tells that it was
+// longer.
+func Shorten(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}

@@ -85,6 +85,16 @@ type ShardInfo struct {
 	Rows                  int64
 }
 
+// Unmerged is what shards have that the table does not have yet, in rows as far as known
+// and in generations.
+func Unmerged(shards []ShardInfo) (rows, generations int64) {
+	for _, s := range shards {
+		rows += s.Rows
+		generations += int64(s.Unmerged)
+	}
+	return rows, generations
+}
+
 // Shards describes the shards in the order of their ids.
 func (t *Table) Shards(ctx context.Context) ([]ShardInfo, error) {
 	states, err := t.states(ctx)

@@ -1,4 +1,4 @@
-package main
+package metricsview
 
 import (
 	"fmt"
@@ -22,7 +22,9 @@ var markClasses = []struct {
 	{metrics.NoteFailed, 'F', "failure"},
 }
 
-func newMetricChart(name string, log, time bool) *chart.Chart {
+// NewChart is an empty chart of a metric, over steps or, with time, over seconds since
+// the run began.
+func NewChart(name string, log, time bool) *chart.Chart {
 	c := &chart.Chart{Title: name, X: chart.Axis{Whole: !time, Time: time}, Y: chart.Axis{Log: log}, Letters: true}
 	for _, k := range markClasses {
 		c.Kinds = append(c.Kinds, chart.MarkKind{Letter: k.letter, Word: k.word})
@@ -30,8 +32,8 @@ func newMetricChart(name string, log, time bool) *chart.Chart {
 	return c
 }
 
-// addReading adds a line of points in stream order, by column.
-func addReading(c *chart.Chart, label string, r metrics.Reading, firstMS int64) {
+// AddReading adds a line of points in stream order, by column.
+func AddReading(c *chart.Chart, label string, r metrics.Reading, firstMS int64) {
 	s := chart.Series{Legend: readingLegend(label, r), X: make([]float64, r.Len()), Y: r.Values, Older: r.Older, Colour: len(c.Series)}
 	for i := range s.X {
 		s.X[i] = chartX(c, r.Steps[i], r.Times[i], firstMS)
@@ -47,11 +49,12 @@ func chartX(c *chart.Chart, step, ms, firstMS int64) float64 {
 	return float64(step)
 }
 
-func addMarks(c *chart.Chart, run *foldedRun) {
-	for _, m := range run.fold.Marks {
+// AddMarks adds the annotations of a run that charts show.
+func AddMarks(c *chart.Chart, run *Run) {
+	for _, m := range run.Fold.Marks {
 		for _, k := range markClasses {
 			if m.Class == k.class {
-				c.Marks = append(c.Marks, chart.Mark{X: chartX(c, m.Step, m.TSMS, run.fold.FirstTSMS), Letter: k.letter})
+				c.Marks = append(c.Marks, chart.Mark{X: chartX(c, m.Step, m.TSMS, run.Fold.FirstTSMS), Letter: k.letter})
 			}
 		}
 	}
@@ -59,12 +62,12 @@ func addMarks(c *chart.Chart, run *foldedRun) {
 
 // readingLegend is what a line is called, and how it ended.
 func readingLegend(label string, r metrics.Reading) string {
-	text := "last " + floatText(r.Values[r.Len()-1])
+	text := "last " + FloatText(r.Values[r.Len()-1])
 	if label != "" {
 		text = label + "  " + text
 	}
 	if r.Total > r.Len() {
-		text += fmt.Sprintf("  (%s of %s sampled)", plural(int64(r.Len()), "point"), cli.Count(int64(r.Total)))
+		text += fmt.Sprintf("  (%s of %s sampled)", cli.Plural(int64(r.Len()), "point"), cli.Count(int64(r.Total)))
 	}
 	return text
 }
