@@ -3,6 +3,7 @@ package chart
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
@@ -84,7 +85,6 @@ func (s *axisRange) ticks(n int) []float64 {
 		if t := s.logTicks(n); len(t) >= 2 {
 			return t
 		}
-		return []float64{s.lo, s.hi}
 	}
 	half := s.hi/2 - s.lo/2
 	step := 2 * roundStep(half/float64(max(n, 1)))
@@ -111,12 +111,35 @@ func (s *axisRange) ticks(n int) []float64 {
 	return ticks
 }
 
-// logTicks are powers of ten, or of a power of ten if they are too many.
+// logTicks are powers of ten, also twice and five times them if there is room or if
+// there is no other, or powers of a power of ten if they are too many.
 func (s *axisRange) logTicks(n int) (ticks []float64) {
 	first, last := math.Ceil(math.Log10(s.lo)), math.Floor(math.Log10(s.hi))
-	step := max(1, math.Ceil((last-first)/float64(max(n, 1))))
+	n = max(n, 1)
+	if last-first < float64(n) {
+		fine := s.fineLogTicks(first-1, last)
+		if step := len(fine) / (n + 1); step == 0 || last-first < 1 {
+			for i := 0; i < len(fine); i += step + 1 {
+				ticks = append(ticks, fine[i])
+			}
+			return ticks
+		}
+	}
+	step := max(1, math.Ceil((last-first)/float64(n)))
 	for e := first; e <= last; e += step {
 		ticks = append(ticks, math.Pow(10, e))
+	}
+	return ticks
+}
+
+// fineLogTicks are 1, 2 and 5 times the powers of ten in the range.
+func (s *axisRange) fineLogTicks(first, last float64) (ticks []float64) {
+	for e := first; e <= last; e++ {
+		for _, f := range []float64{1, 2, 5} {
+			if v := f * math.Pow(10, e); v >= s.lo && v <= s.hi && (!s.whole || v == math.Trunc(v)) {
+				ticks = append(ticks, v)
+			}
+		}
 	}
 	return ticks
 }
@@ -132,8 +155,7 @@ func roundStep(v float64) float64 {
 	return 10 * power
 }
 
-// roundTime is the next step of seconds that makes round minutes or hours, if
-// there is one.
+// roundTime is the next step of seconds that makes round minutes, hours or days.
 func roundTime(step float64) float64 {
 	if step > 10 {
 		for _, s := range []float64{15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400} {
@@ -141,6 +163,7 @@ func roundTime(step float64) float64 {
 				return s
 			}
 		}
+		return 86_400 * roundStep(step/86_400)
 	}
 	return step
 }
@@ -191,11 +214,22 @@ func (a *Axis) labelled(s *axisRange, n int) (ticks []tick) {
 func (a *Axis) text(v float64) string {
 	switch {
 	case a.Time:
-		return cli.Duration(time.Duration(v * float64(time.Second)))
-	case a.Whole && math.Abs(v) < 1<<53:
+		return timeText(v)
+	case a.Whole && math.Abs(v) < 1<<53 && v == math.Trunc(v):
 		return strconv.FormatInt(int64(v), 10)
 	}
 	return Text(v)
+}
+
+// timeText is a span of seconds, without a part that is zero behind another.
+func timeText(v float64) string {
+	text := cli.Duration(time.Duration(v * float64(time.Second)))
+	for _, zero := range []string{"0s", "0m", "0h"} {
+		if rest, ok := strings.CutSuffix(text, zero); ok && strings.HasSuffix(rest, map[string]string{"0s": "m", "0m": "h", "0h": "d"}[zero]) {
+			text = rest
+		}
+	}
+	return text
 }
 
 // Text is a number as axes have it.

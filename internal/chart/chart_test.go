@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"image/png"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,34 @@ func TestPicturesHaveInkWhereTheCurveIs(t *testing.T) {
 	}
 }
 
+// TestNotesStayInThePicture has a note that is longer than its chart is wide, beside
+// one without: both plots end at one height.
+func TestNotesStayInThePicture(t *testing.T) {
+	note := "2,001 trials of 30,049 drawn; --most N draws more, and so on and so forth"
+	long := &Chart{Notes: []string{note}, Series: []Series{{X: []float64{0, 1}, Y: []float64{0, 1}}}}
+	short := &Chart{Series: long.Series}
+	lines := long.noteLines(320)
+	if got := strings.Join(lines, " "); got != note || len(lines) < 2 {
+		t.Errorf("lines %q", lines)
+	}
+	for _, line := range lines {
+		if wide := long.leftRoom(320) + textWidth(line, noteSize); wide > 320 {
+			t.Errorf("%q ends at %v of 320 pixels", line, wide)
+		}
+	}
+	if a, b := below([]*Chart{long, short}, 320), below([]*Chart{long}, 320); a != b || a <= below([]*Chart{short}, 320) {
+		t.Errorf("room beneath the row %v, beneath the longer one %v", a, b)
+	}
+}
+
+func TestSpansOfTimeHaveNoEmptyParts(t *testing.T) {
+	for seconds, want := range map[float64]string{0: "0s", 60: "1m", 90: "1m30s", 3600: "1h", 5400: "1h30m", 172_800: "2d", 180_000: "2d2h"} {
+		if got := timeText(seconds); got != want {
+			t.Errorf("%v s are %q, want %q", seconds, got, want)
+		}
+	}
+}
+
 func TestTicksAreRoundAndInside(t *testing.T) {
 	for _, tc := range []struct {
 		r    axisRange
@@ -45,7 +74,11 @@ func TestTicksAreRoundAndInside(t *testing.T) {
 		{axisRange{lo: 0, hi: 3, whole: true}, 9, []float64{0, 1, 2, 3}},
 		{axisRange{lo: -1, hi: 1}, 2, []float64{-1, 0, 1}},
 		{axisRange{lo: 0.5, hi: 1500, log: true}, 5, []float64{1, 10, 100, 1000}},
-		{axisRange{lo: 2, hi: 3, log: true}, 5, []float64{2, 3}},
+		{axisRange{lo: 2, hi: 3, log: true}, 5, []float64{2, 2.2, 2.4000000000000004, 2.6, 2.8000000000000003, 3}},
+		{axisRange{lo: 8, hi: 120, log: true}, 5, []float64{10, 20, 50, 100}},
+		{axisRange{lo: 43.8, hi: 50.2, log: true, whole: true}, 4, []float64{44, 46, 48, 50}},
+		{axisRange{lo: 0.5, hi: 3, log: true, whole: true}, 8, []float64{1, 2}},
+		{axisRange{hi: 1_500_000, time: true}, 4, []float64{0, 432_000, 864_000, 1_296_000}},
 	} {
 		if diff := cmp.Diff(tc.want, tc.r.ticks(tc.n)); diff != "" {
 			t.Errorf("%+v:\n%s", tc.r, diff)

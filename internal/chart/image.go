@@ -54,6 +54,7 @@ var (
 // Sizes of pictures in pixels.
 const (
 	textSize   = 13.0
+	noteSize   = 12.0
 	titleSize  = 15.0
 	lineHeight = 18.0
 	leftRoom   = 76.0
@@ -82,7 +83,7 @@ type picture struct {
 	canvas
 	*Chart
 	left, top, right, bottom float64 // of the plot
-	edge, end                float64 // left of the whole, and how far words may go
+	edge, wide               float64 // left of the whole, and its width
 }
 
 // draw draws charts in rows from the top left.
@@ -90,19 +91,25 @@ func (l Layout) draw(on canvas, charts []*Chart) {
 	wide := float64(l.Width) / float64(l.columns())
 	for i, c := range charts {
 		x, top := wide*float64(i%l.columns()), float64(i/l.columns()*l.Height)
-		p := picture{canvas: on, Chart: c, left: x + c.leftRoom(wide), top: top + topRoom, edge: x, end: x + wide}
-		if (i+1)%l.columns() == 0 {
-			p.end = 1e6 // nothing is beside it
-		}
+		p := picture{canvas: on, Chart: c, left: x + c.leftRoom(wide), top: top + topRoom, edge: x, wide: wide}
 		p.right = max(x+wide-c.rightRoom(), p.left+20)
-		p.bottom = max(top+float64(l.Height)-c.below(), p.top+20)
+		row := i / l.columns() * l.columns()
+		p.bottom = max(top+float64(l.Height)-below(charts[row:min(row+l.columns(), len(charts))], wide), p.top+20)
 		p.draw()
 	}
 }
 
+// below is the room beneath the plots of a row, which end at one height.
+func below(row []*Chart, wide float64) (room float64) {
+	for _, c := range row {
+		room = max(room, c.below(wide))
+	}
+	return room
+}
+
 // below is the room beneath the plot.
-func (c *Chart) below() float64 {
-	lines := 1 + len(c.legends()) + len(c.notes())
+func (c *Chart) below(wide float64) float64 {
+	lines := 1 + len(c.legends()) + len(c.noteLines(wide))
 	if c.X.Label != "" {
 		lines++
 	}
@@ -133,6 +140,30 @@ func (c *Chart) rightRoom() float64 {
 	return min(room, 140)
 }
 
+// wordsFrom is where words begin, from the left of the whole.
+func (c *Chart) wordsFrom(wide float64) float64 {
+	if c.Y.Categories != nil || c.Columns != nil {
+		return rightRoom
+	}
+	return c.leftRoom(wide)
+}
+
+// noteLines are the notes in lines that fit.
+func (c *Chart) noteLines(wide float64) (lines []string) {
+	room := wide - c.wordsFrom(wide) - 4
+	for _, note := range c.notes() {
+		line := ""
+		for _, word := range strings.Fields(note) {
+			if line != "" && textWidth(line+" "+word, noteSize) > room {
+				lines, line = append(lines, line), ""
+			}
+			line = strings.TrimSpace(line + " " + fit(word, noteSize, room))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 // textWidth is about how wide a text is.
 func textWidth(s string, size float64) float64 {
 	return float64(runewidth.StringWidth(s)) * size * glyphWidth
@@ -144,10 +175,7 @@ func fit(s string, size, width float64) string {
 }
 
 func (p *picture) draw() {
-	x := p.left
-	if p.Y.Categories != nil || p.Columns != nil {
-		x = p.edge + rightRoom
-	}
+	x := p.edge + p.wordsFrom(p.wide)
 	p.text(x, p.top-20, anchorStart, titleSize, inkColour, fit(cli.Safe(p.Title), titleSize, p.right-x))
 	if p.Columns == nil {
 		p.axes()
@@ -167,10 +195,7 @@ func (p *picture) words() {
 		p.text((p.left+p.right)/2, y-2, anchorMiddle, textSize, inkColour, cli.Safe(p.X.Label))
 		y += lineHeight
 	}
-	x := p.left
-	if p.Y.Categories != nil || p.Columns != nil {
-		x = p.edge + rightRoom
-	}
+	x := p.edge + p.wordsFrom(p.wide)
 	for _, i := range p.legends() {
 		s := &p.Series[i]
 		switch s.Style {
@@ -184,8 +209,8 @@ func (p *picture) words() {
 		p.text(x+24, y, anchorStart, textSize, inkColour, cli.Safe(s.Legend))
 		y += lineHeight
 	}
-	for _, note := range p.notes() {
-		p.text(x, y, anchorStart, textSize, markColour, fit(note, textSize, p.end-x))
+	for _, line := range p.noteLines(p.wide) {
+		p.text(x, y, anchorStart, noteSize, markColour, line)
 		y += lineHeight
 	}
 }
@@ -219,8 +244,11 @@ func (s *Series) ink(older bool) color.RGBA {
 	if s.Shade > 0 {
 		c = mixed(paleColour, deepColour, min(s.Shade, 1))
 	}
-	if older || s.Faint {
-		return mixed(c, color.RGBA{0xff, 0xff, 0xff, 0xff}, 2.0/3)
+	switch white := (color.RGBA{0xff, 0xff, 0xff, 0xff}); {
+	case s.Faint && s.Style == Dots: // which are too small to be as pale as lines
+		return mixed(c, white, 0.45)
+	case older || s.Faint:
+		return mixed(c, white, 2.0/3)
 	}
 	return c
 }

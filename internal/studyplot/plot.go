@@ -38,7 +38,7 @@ func Kinds() []Kind {
 		{"importance", "how much each parameter matters", 0, 0, (*Plot).importance},
 		{"pareto", "two objectives against each other, and the front", 5000, 5000, (*Plot).pareto},
 		{"intermediate", "what trials reported, step by step", 150, 40, (*Plot).intermediate},
-		{"timeline", "when trials ran", 2000, 2000, (*Plot).timeline},
+		{"timeline", "when trials ran", 2000, 160, (*Plot).timeline},
 	}
 }
 

@@ -49,7 +49,7 @@ func (p *Plot) oneParallel(list []analysis.ParamSlice, objective int) {
 	}
 	var axes []axisOf
 	for _, s := range append(slices.Clone(list), value) {
-		axis := newAxisOf(s)
+		axis := newAxisOf(s, trials)
 		axes = append(axes, axis)
 		c.Columns = append(c.Columns, axis.column)
 	}
@@ -60,7 +60,7 @@ func (p *Plot) oneParallel(list []analysis.ParamSlice, objective int) {
 	c.note("darker is better", note)
 }
 
-// thread adds the line of a trial, in pieces where it lacks parameters.
+// thread adds the line of a trial, in pieces where it has no place.
 func (c *studyChart) thread(t *study.Trial, axes []axisOf, rank float64) {
 	var s chart.Series
 	end := func() {
@@ -79,35 +79,59 @@ func (c *studyChart) thread(t *study.Trial, axes []axisOf, rank float64) {
 	end()
 }
 
-func newAxisOf(s analysis.ParamSlice) axisOf {
+// lackRoom is the part of an axis beneath the others where the trials go through
+// that lack its parameter.
+const lackRoom = 0.12
+
+func newAxisOf(s analysis.ParamSlice, trials []*study.Trial) axisOf {
 	a := axisOf{map[uint64]float64{}, chart.Column{Label: s.Param}}
 	if len(s.Points) == 0 {
 		return a
 	}
-	lo, hi := math.Inf(1), math.Inf(-1)
+	lo, hi, floor := math.Inf(1), math.Inf(-1), 0.0
 	for _, q := range s.Points {
 		lo, hi = min(lo, q.X), max(hi, q.X)
 	}
-	tick := func(v float64, text string) {
-		a.column.Ticks = append(a.column.Ticks, chart.Tick{At: chart.Share(v, lo, hi, s.Log), Text: text})
+	if s.Missing > 0 {
+		floor = lackRoom
+		a.column.Ticks = append(a.column.Ticks, chart.Tick{At: 0, Text: "none"})
+		for _, t := range trials {
+			a.at[t.Number] = 0
+		}
 	}
 	if s.Categories != nil {
 		lo, hi = 0, float64(len(s.Categories)-1)
+	}
+	at := func(v float64) float64 { return floor + (1-floor)*chart.Share(v, lo, hi, s.Log) }
+	for _, t := range axisTicks(s, lo, hi) {
+		a.column.Ticks = append(a.column.Ticks, chart.Tick{At: at(t.At), Text: t.Text})
+	}
+	for _, q := range s.Points {
+		a.at[q.Trial.Number] = at(q.X)
+	}
+	return a
+}
+
+// axisTicks are the values at an axis: both ends, and round ones between them.
+func axisTicks(s analysis.ParamSlice, lo, hi float64) (ticks []chart.Tick) {
+	tick := func(v float64, text string) { ticks = append(ticks, chart.Tick{At: v, Text: text}) }
+	if s.Categories != nil {
 		for i, name := range s.Categories {
 			tick(float64(i), name)
 		}
-	} else if tick(lo, chart.Text(lo)); lo < hi {
-		for _, v := range chart.Ticks(lo, hi, s.Log, 4) {
-			if at := chart.Share(v, lo, hi, s.Log); at > 0.08 && at < 0.92 {
-				tick(v, chart.Text(v))
-			}
+		return ticks
+	}
+	tick(lo, chart.Text(lo))
+	if lo == hi {
+		return ticks
+	}
+	for _, v := range chart.Ticks(lo, hi, s.Log, 4) {
+		if at := chart.Share(v, lo, hi, s.Log); at > 0.08 && at < 0.92 {
+			tick(v, chart.Text(v))
 		}
-		tick(hi, chart.Text(hi))
 	}
-	for _, q := range s.Points {
-		a.at[q.Trial.Number] = chart.Share(q.X, lo, hi, s.Log)
-	}
-	return a
+	tick(hi, chart.Text(hi))
+	return ticks
 }
 
 // curveClass is what becomes of the curves of trials in some states.
@@ -218,14 +242,15 @@ func (p *Plot) timeline() error {
 	for i := range lanes {
 		c.Y.Categories = append(c.Y.Categories, strconv.Itoa(i+1))
 	}
-	near := uint64(0)
-	if len(spans) > p.kind.most {
-		near = max((last-spans[0].From)/uint64(p.kind.most), 1)
-		c.note("trials of one state less than " + studyview.MillisText(near) + " apart are drawn as one; --most N draws more")
+	tl := &timeline{spans: spans}
+	if len(spans)/lanes > p.kind.most/4 {
+		tl.piece = max((last-spans[0].From)/uint64(max(p.kind.most/20, 1)), 1)
+		tl.sum()
+		c.note("summed up in pieces of " + studyview.MillisText(tl.piece) + ": in each, how much of it went into which trials; --most N draws more")
 	}
-	for _, class := range spanClasses {
-		s, trials := timelineBars(spans, class.states, near)
-		s.Legend, s.Colour, s.Glyph = class.name, class.colour, class.glyph
+	for class, k := range spanClasses {
+		s, trials := tl.bars(class)
+		s.Style, s.Legend, s.Colour, s.Glyph = chart.Spans, k.name, k.colour, k.glyph
 		c.add(s, trials)
 	}
 	if hidden > 0 {
@@ -233,27 +258,4 @@ func (p *Plot) timeline() error {
 	}
 	p.rows = lanes
 	return nil
-}
-
-// timelineBars are the spans of trials in some states, in seconds; those in a lane that
-// are near each other are one.
-func timelineBars(spans []analysis.Span, states []study.State, near uint64) (s chart.Series, trials []uint64) {
-	s.Style = chart.Spans
-	open := map[int]int{} // the last bar of each lane
-	ends := map[int]uint64{}
-	seconds := func(ms uint64) float64 { return float64(ms-spans[0].From) / 1000 }
-	for _, span := range spans {
-		if span.Lane >= timelineLanes || !slices.Contains(states, span.Trial.State) {
-			continue
-		}
-		if i, ok := open[span.Lane]; ok && near > 0 && span.From < ends[span.Lane]+near {
-			ends[span.Lane] = max(ends[span.Lane], span.To)
-			s.End[i] = seconds(ends[span.Lane])
-			continue
-		}
-		open[span.Lane], ends[span.Lane] = len(s.X), span.To
-		s.X, s.End, s.Y = append(s.X, seconds(span.From)), append(s.End, seconds(span.To)), append(s.Y, float64(span.Lane))
-		trials = append(trials, span.Trial.Number)
-	}
-	return s, trials
 }

@@ -22,6 +22,20 @@ const (
 	colourPruned = 5
 )
 
+// dotSize is the diameter of n dots in pixels: a few must be seen, many must not
+// cover one another.
+func dotSize(n int) float64 {
+	switch {
+	case n <= 20:
+		return 8
+	case n <= 100:
+		return 6
+	case n <= 500:
+		return 5
+	}
+	return 4
+}
+
 // history draws the values by number, and the best so far as stairs.
 func (p *Plot) history() error {
 	objectives, err := p.chosen()
@@ -41,6 +55,7 @@ func (p *Plot) history() error {
 			dots.X, dots.Y = append(dots.X, float64(points[i].Trial.Number)), append(dots.Y, points[i].Value)
 			trials = append(trials, points[i].Trial.Number)
 		}
+		dots.Size = dotSize(len(trials))
 		c.add(dots, trials)
 		c.add(stairs(points))
 		c.note(note)
@@ -138,13 +153,13 @@ func (p *Plot) oneSlice(s analysis.ParamSlice, objective int) {
 		return
 	}
 	axis := chart.Axis{Fine: true, Log: s.Log, Categories: s.Categories, Label: s.Param}
-	axis.Whole = !s.Log && !slices.ContainsFunc(s.Points, func(q analysis.SlicePoint) bool { return q.X != math.Trunc(q.X) })
+	axis.Whole = !slices.ContainsFunc(s.Points, func(q analysis.SlicePoint) bool { return q.X != math.Trunc(q.X) })
 	c := p.add(&chart.Chart{Title: studyview.MetricNames(p.st)[objective] + " by " + s.Param, X: axis, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: studyview.MetricNames(p.st)[objective]}})
 	dir := p.st.Config.Directions[objective]
 	best := slices.MinFunc(s.Points, func(a, b analysis.SlicePoint) int { return study.CompareValues(dir, a.Value, b.Value) })
 	drawn, note := p.sample(len(s.Points), func(i int) bool { return s.Points[i].Trial == best.Trial })
 	for shade := range shades {
-		dots := chart.Series{Style: chart.Dots, Shade: float64(shade+1) / shades}
+		dots := chart.Series{Style: chart.Dots, Shade: float64(shade+1) / shades, Size: dotSize(len(drawn))}
 		var trials []uint64
 		for _, i := range drawn[len(drawn)*shade/shades : len(drawn)*(shade+1)/shades] {
 			q := s.Points[i]
@@ -241,9 +256,9 @@ func (p *Plot) pair(a, b int, trials []*study.Trial, on []bool) {
 	c := p.add(&chart.Chart{Title: p.title(b) + " over " + p.title(a), X: chart.Axis{Fine: true, Label: names[a]}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: names[b]}})
 	drawn, note := p.sample(len(trials), func(i int) bool { return on[i] })
 	for _, front := range []bool{false, true} {
-		dots := chart.Series{Style: chart.Dots, Legend: "dominated", Colour: colourTrials, Faint: true}
+		dots := chart.Series{Style: chart.Dots, Legend: "dominated", Colour: colourTrials, Faint: true, Size: dotSize(len(drawn))}
 		if front {
-			dots = chart.Series{Style: chart.Dots, Colour: colourBest, Size: 7, Glyph: '●'}
+			dots = chart.Series{Style: chart.Dots, Colour: colourBest, Size: max(7, dotSize(len(drawn))), Glyph: '●'}
 		}
 		var numbers []uint64
 		for _, i := range drawn {
