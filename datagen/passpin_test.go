@@ -79,6 +79,10 @@ func TestPassesArePinnedFromTheirStart(t *testing.T) {
 			}
 			return n, nil
 		},
+		"Copy": func(v *View) (int, error) {
+			n, err := v.Copy(t.Context(), objstore.NewMemory(), nil)
+			return int(n) / 4, err
+		},
 		"Summary": func(v *View) (int, error) {
 			s, err := v.Summary(t.Context())
 			return s.Len(), err
@@ -154,5 +158,48 @@ func TestAPassOutlivesACleanUpOfAnyAge(t *testing.T) {
 	}
 	if len(seen) != 4*items {
 		t.Errorf("%d events of %d", len(seen), 4*items)
+	}
+}
+
+// TestACopyOutlivesACleanUpOfAnyAge merges, compacts and removes every file that nobody
+// holds at the first read of data, while writers go on.
+func TestACopyOutlivesACleanUpOfAnyAge(t *testing.T) {
+	if testing.Short() {
+		return // a clean-up waits to see whether a pin is renewed
+	}
+	t.Parallel()
+	const items = 8
+	mem := objstore.NewMemory()
+	l, live := scattered(t, mem, items)
+	var armed atomic.Bool
+	hooked := objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+		if strings.Contains(c.Key, "/data/") && armed.CompareAndSwap(true, false) {
+			endItem(t, live, "late")
+			check(t, live.Close(t.Context()))
+			maintain(t, l)
+		}
+		return objstore.Fate{}
+	})
+	v, err := newLog(t, hooked).View(t.Context())
+	check(t, err)
+	armed.Store(true)
+	to := objstore.NewMemory()
+	told := int64(0)
+	n, err := v.Copy(t.Context(), objstore.Prefix(to, Path("digits", "first")), func(done, total int64) { told = done })
+	check(t, err)
+	if armed.Load() {
+		t.Fatal("no data was read")
+	}
+	if n != 4*items || told != n {
+		t.Errorf("%d events of %d, told of %d", n, 4*items, told)
+	}
+	_, err = newLog(t, to).Verify(t.Context(), func(err error) { t.Error(err) })
+	check(t, err)
+	copied, err := newLog(t, to).View(t.Context())
+	check(t, err)
+	o, err := copied.Overview(t.Context())
+	check(t, err)
+	if o.Items != items || o.Status.Completed != items || o.Suspects != 0 {
+		t.Errorf("the copy has %+v", o)
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
@@ -314,7 +312,11 @@ func (k datagenKind) Copy(ctx context.Context, log, dest string, opts copyOption
 	if err != nil {
 		return copied{}, err
 	}
-	v, err := l.Table().View(ctx)
+	v, err := l.View(ctx)
+	if err != nil {
+		return copied{}, err
+	}
+	_, size, _, err := k.treeSize(ctx, log)
 	if err != nil {
 		return copied{}, err
 	}
@@ -324,26 +326,22 @@ func (k datagenKind) Copy(ctx context.Context, log, dest string, opts copyOption
 		if err != nil {
 			return err
 		}
-		base := v.Base()
-		d, err := lance.Create(ctx, store, base.Schema())
-		if err != nil {
+		if done.Events, err = v.Copy(ctx, store, inBytes(opts.Progress, size)); err != nil {
 			return err
 		}
-		d, err = d.Append(ctx, func(yield func(arrow.RecordBatch, error) bool) {
-			for rows, err := range v.Scan(ctx, lance.ScanOptions{}) {
-				if !yield(rows.RecordBatch, err) {
-					return
-				}
-			}
-		})
-		if err != nil {
-			return err
-		}
-		done.Events = d.Rows()
 		_, done.Bytes, _, err = world{}.treeSize(ctx, dir)
 		return err
 	})
 	return done, err
+}
+
+// inBytes tells progress among events as that among the bytes of a log, which is about
+// the same.
+func inBytes(progress func(done, total int64), size int64) func(done, total int64) {
+	if progress == nil {
+		return nil
+	}
+	return func(done, total int64) { progress(int64(float64(size)*float64(done)/float64(max(total, 1))), size) }
 }
 
 // intoNewDir lets fill write a directory that becomes dest once it is complete.
