@@ -201,6 +201,13 @@ func (w *Writer) seal() {
 	}
 }
 
+// leave goes on in a new data file: where history has been taken back, as by a copy
+// that was put in the journal's place, ours need not be among its files any more.
+func (w *Writer) leave() {
+	w.data.close()
+	w.data = nil
+}
+
 // writeTicket writes the next head, durable, into the lease.
 func (w *Writer) writeTicket(snap *snapshot, head Head) (string, error) {
 	path := filepath.Join(w.lease.dir(), w.lease.baton.ticketFile(w.nTickets))

@@ -49,8 +49,10 @@ type Reader struct {
 	legacyAt int64
 	applied  uint64
 	// news tells that records have been handed over since Follow looked.
-	news   bool
-	closed bool
+	news bool
+	// restarts counts how often history has been taken back.
+	restarts int
+	closed   bool
 }
 
 // OpenReader opens a journal for reading. Nothing is applied before the first
@@ -204,6 +206,7 @@ func (r *Reader) atHead() bool {
 
 func (r *Reader) restart(m Applier) {
 	m.Reset()
+	r.restarts++
 	r.rewind()
 	r.pool.Close() // history changes only with the files
 }

@@ -192,7 +192,11 @@ func (w *Writer) leaseError(err error) error {
 // catchUp applies what is published. A journal that holds what it must not ends
 // the writer; one that is out of reach may come back.
 func (w *Writer) catchUp() error {
+	restarts := w.reader.restarts
 	err := w.reader.Refresh(w.m)
+	if w.reader.restarts != restarts {
+		w.leave()
+	}
 	if err != nil {
 		w.hide()
 		if !passing(err) {

@@ -63,6 +63,61 @@ type journalLog struct {
 
 	mu     sync.Mutex
 	header journal.Header
+	known  bool   // the header has been read
+	mark   opMark // of the operation that was read or published last
+}
+
+// opMark tells an operation from another one that has its place in another history.
+type opMark struct {
+	seq, worker, atMillis uint64
+}
+
+// markJSON is how a server spells what it knows of an operation.
+type markJSON struct {
+	Worker uint64 `json:"worker,string"`
+	AtMS   uint64 `json:"at_ms,string"`
+}
+
+// take keeps the head of an answer, if that is of the journal that was opened and goes
+// on from what is known of it.
+func (l *journalLog) take(head *opLine, after uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := journal.Header{Format: head.Format, Program: head.Program, CreatedAtMillis: head.CreatedMS, CreatedBy: head.CreatedBy}
+	known := l.header
+	if known.Format = h.Format; l.known && known != h {
+		return fmt.Errorf("%s: %w", l.path, journal.ErrReplaced)
+	}
+	if m := head.Last; m != nil && after > 0 && l.mark.seq == after && l.mark != (opMark{after, m.Worker, m.AtMS}) {
+		return fmt.Errorf("%s: %w", l.path, study.ErrRewound)
+	}
+	l.header, l.known = h, true
+	return nil
+}
+
+func (l *journalLog) setMark(m opMark) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mark = m
+}
+
+// at is what is known of the journal up to an operation, for the server to compare.
+func (l *journalLog) at(after uint64) (head *headJSON, last *markJSON) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known {
+		head = &headJSON{l.header.CreatedAtMillis, l.header.CreatedBy}
+	}
+	if after > 0 && l.mark.seq == after {
+		last = &markJSON{l.mark.worker, l.mark.atMillis}
+	}
+	return head, last
+}
+
+// headJSON is the identity of a journal.
+type headJSON struct {
+	CreatedMS uint64 `json:"created_ms,string"`
+	CreatedBy uint64 `json:"created_by,string"`
 }
 
 const opsPath = "/api/v1/journals/ops"
@@ -73,6 +128,7 @@ type opLine struct {
 	Program   string          `json:"program"`
 	CreatedMS uint64          `json:"created_ms,string"`
 	CreatedBy uint64          `json:"created_by,string"`
+	Last      *markJSON       `json:"last"`
 	Seq       uint64          `json:"seq,string"`
 	Worker    uint64          `json:"worker,string"`
 	AtMS      uint64          `json:"at_ms,string"`
@@ -100,6 +156,10 @@ func (l *journalLog) Since(ctx context.Context, after uint64, apply func(*journa
 func (l *journalLog) since(ctx context.Context, after *uint64, apply func(*journal.Record) error) (done bool, err error) {
 	q := url.Values{"path": {l.path}, "after": {strconv.FormatUint(*after, 10)}}
 	resp, err := l.c.send(ctx, &request{method: http.MethodGet, path: opsPath, query: q})
+	var status *StatusError
+	if errors.As(err, &status) && status.Status == http.StatusConflict && *after > 0 {
+		return false, fmt.Errorf("%s: %w: %w", l.path, study.ErrRewound, err)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -112,9 +172,9 @@ func (l *journalLog) since(ctx context.Context, after *uint64, apply func(*journ
 		}
 		switch {
 		case first:
-			l.mu.Lock()
-			l.header = journal.Header{Format: line.Format, Program: line.Program, CreatedAtMillis: line.CreatedMS, CreatedBy: line.CreatedBy}
-			l.mu.Unlock()
+			if err := l.take(&line, *after); err != nil {
+				return true, err
+			}
 		case line.End != nil:
 			io.Copy(io.Discard, resp.Body) // so that the connection is of use again
 			return true, nil
@@ -124,6 +184,7 @@ func (l *journalLog) since(ctx context.Context, after *uint64, apply func(*journ
 				return true, err
 			}
 			*after = line.Seq
+			l.setMark(opMark{rec.Seq, rec.Worker, rec.AtMillis})
 		}
 	}
 }
@@ -145,15 +206,15 @@ func (l *journalLog) Append(ctx context.Context, after uint64, ops [][]byte) (wo
 		raw[i] = op
 	}
 	raw[0] = signed(ops[0], id)
+	head, last := l.at(after)
 	in := struct {
 		ID    string            `json:"id"`
 		After uint64            `json:"after,string"`
+		Head  *headJSON         `json:"journal,omitempty"`
+		Last  *markJSON         `json:"last,omitempty"`
 		Ops   []json.RawMessage `json:"ops"`
-	}{id, after, raw}
-	var out struct {
-		Worker uint64 `json:"worker,string"`
-		AtMS   uint64 `json:"at_ms,string"`
-	}
+	}{id, after, head, last, raw}
+	var out markJSON
 	tries, err := l.c.post(ctx, opsPath, url.Values{"path": {l.path}}, in, &out)
 	var status *StatusError
 	uncertain := func(err error) error {
@@ -161,6 +222,7 @@ func (l *journalLog) Append(ctx context.Context, after uint64, ops [][]byte) (wo
 	}
 	switch {
 	case err == nil:
+		l.setMark(opMark{after + uint64(len(ops)), out.Worker, out.AtMS})
 		return out.Worker, out.AtMS, nil
 	case errors.As(err, &status) && status.Status == http.StatusPreconditionFailed:
 		if tries > 1 {
@@ -170,6 +232,7 @@ func (l *journalLog) Append(ctx context.Context, after uint64, ops [][]byte) (wo
 				return 0, 0, uncertain(err)
 			}
 			if rec != nil {
+				l.setMark(opMark{after + uint64(len(ops)), rec.Worker, rec.AtMillis})
 				return rec.Worker, rec.AtMillis, nil
 			}
 		}

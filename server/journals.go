@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -23,120 +22,6 @@ import (
 
 // The operations of a journal, for clients that fold them themselves: whatever works
 // on a journal on disk works on one at a server.
-
-// opTail is the end of a journal, so that those who follow it cost little.
-type opTail struct {
-	mu     sync.Mutex
-	reader *journal.Reader
-	ops    []OpRecord // without gaps, the newest last
-	bytes  int
-	used   time.Time
-	sent   map[string]sentOps // by the id that a client drew
-	order  []string
-	busy   map[string]chan struct{} // the requests that are being carried out
-}
-
-// sentOps is an append that was answered.
-type sentOps struct {
-	after  uint64
-	answer OpsAnswer
-}
-
-const (
-	// tailBytes is how much of the end of a journal is kept.
-	tailBytes = 4 << 20
-	// keptAppends is for how many appends a repetition is known.
-	keptAppends = 1024
-)
-
-// opTails are those of the journals that are followed.
-type opTails struct {
-	mu   sync.Mutex
-	tail map[string]*opTail
-}
-
-func (t *opTails) of(path string) *opTail {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	tail := t.tail[path]
-	if tail == nil {
-		if t.tail == nil {
-			t.tail = map[string]*opTail{}
-		}
-		tail = &opTail{sent: map[string]sentOps{}, busy: map[string]chan struct{}{}}
-		t.tail[path] = tail
-	}
-	tail.used = time.Now()
-	return tail
-}
-
-// rest lets go of the tails that nobody has asked for lately.
-func (t *opTails) rest(idle time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for path, tail := range t.tail {
-		if time.Since(tail.used) < idle || !tail.mu.TryLock() {
-			continue
-		}
-		if len(tail.busy) == 0 {
-			if tail.reader != nil {
-				tail.reader.Close()
-			}
-			tail.reader = nil
-			delete(t.tail, path)
-		}
-		tail.mu.Unlock()
-	}
-}
-
-func (t *opTails) close() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, tail := range t.tail {
-		tail.mu.Lock()
-		if tail.reader != nil {
-			tail.reader.Close()
-		}
-		tail.mu.Unlock()
-	}
-	t.tail = nil
-}
-
-// Apply implements journal.Applier.
-func (t *opTail) Apply(rec *journal.Record) error {
-	t.ops = append(t.ops, recordOf(rec))
-	t.bytes += len(rec.Op)
-	drop := 0
-	for t.bytes > tailBytes && drop < len(t.ops)-1 {
-		t.bytes -= len(t.ops[drop].Op)
-		drop++
-	}
-	if drop > 0 {
-		t.ops = append([]OpRecord(nil), t.ops[drop:]...)
-	}
-	return nil
-}
-
-// Reset implements journal.Applier.
-func (t *opTail) Reset() { t.ops, t.bytes = nil, 0 }
-
-// refresh takes in what has been published. The caller holds the lock.
-func (t *opTail) refresh(l *journalLog) error {
-	if t.reader == nil {
-		r, err := journal.OpenReader(l.fullPath(), &journal.ReaderOptions{FS: l.owner.fs})
-		if err != nil {
-			return err
-		}
-		t.reader = r
-		t.Reset()
-	}
-	if err := t.reader.Refresh(t); err != nil {
-		t.reader.Close()
-		t.reader = nil
-		return err
-	}
-	return nil
-}
 
 // OpRecord is an operation of a journal.
 type OpRecord struct {
@@ -153,15 +38,26 @@ func recordOf(rec *journal.Record) OpRecord {
 // OpsHead is the first line of a journal's operations, OpsEnd the last: without it
 // some are missing.
 type OpsHead struct {
-	Format    uint64 `json:"format" doc:"of the journal on disk"`
-	Program   string `json:"program" doc:"that made the journal"`
-	CreatedMS Count  `json:"created_ms"`
-	CreatedBy Count  `json:"created_by"`
+	Format  uint64 `json:"format" doc:"of the journal on disk"`
+	Program string `json:"program" doc:"that made the journal"`
+	JournalIdentity
+	Last *OpMark `json:"last,omitempty" doc:"of the operation after which the others are; left out from the beginning. One other than the client's says that its history is not this one: it reads from 0"`
 }
 
-// OpsEnd says up to where the operations go.
-type OpsEnd struct {
-	End Count `json:"end" doc:"the sequence of the last operation of the journal"`
+// JournalIdentity tells a journal from another one at its path.
+type JournalIdentity struct {
+	CreatedMS Count `json:"created_ms" doc:"when it was made"`
+	CreatedBy Count `json:"created_by" doc:"the worker that made it"`
+}
+
+// OpMark tells an operation from another one at its place.
+type OpMark struct {
+	Worker Count `json:"worker"`
+	AtMS   Count `json:"at_ms"`
+}
+
+func headOf(h journal.Header) OpsHead {
+	return OpsHead{h.Format, h.Program, JournalIdentity{Count(h.CreatedAtMillis), Count(h.CreatedBy)}, nil}
 }
 
 type opsInput struct {
@@ -222,8 +118,8 @@ func (s *Server) listOps(_ context.Context, in *opsInput) (*huma.StreamResponse,
 	if err := tail.refresh(l); err != nil {
 		return nil, s.answer(err)
 	}
-	h := tail.reader.Header()
-	head := OpsHead{h.Format, h.Program, Count(h.CreatedAtMillis), Count(h.CreatedBy)}
+	head := headOf(tail.reader.Header())
+	head.Last = tail.mark(in.After)
 	end := tail.reader.Applied()
 	if in.After > end {
 		return nil, problem(http.StatusConflict, "the journal does not go so far")
@@ -233,7 +129,7 @@ func (s *Server) listOps(_ context.Context, in *opsInput) (*huma.StreamResponse,
 		missing = uint64(tail.ops[0].Seq) - 1
 	}
 	if in.After < missing {
-		return s.lines(func(put func(any) error) error { return l.replay(head, in.After, put) }), nil
+		return s.lines(func(put func(any) error) error { return l.replay(in.After, put) }), nil
 	}
 	ops := tail.ops[in.After-missing:]
 	return s.lines(func(put func(any) error) error {
@@ -250,18 +146,25 @@ func (s *Server) listOps(_ context.Context, in *opsInput) (*huma.StreamResponse,
 }
 
 // replay reads a journal from its beginning for one client.
-func (l *journalLog) replay(head OpsHead, after uint64, put func(any) error) error {
+func (l *journalLog) replay(after uint64, put func(any) error) error {
 	r, err := journal.OpenReader(l.fullPath(), &journal.ReaderOptions{FS: l.owner.fs})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if err := put(head); err != nil {
-		return err
+	head := headOf(r.Header())
+	if after == 0 {
+		if err := put(head); err != nil {
+			return err
+		}
 	}
 	if err := r.Refresh(applyFunc(func(rec *journal.Record) error {
-		if rec.Seq <= after {
+		switch {
+		case rec.Seq < after:
 			return nil
+		case rec.Seq == after:
+			head.Last = &OpMark{Count(rec.Worker), Count(rec.AtMillis)}
+			return put(head)
 		}
 		return put(recordOf(rec))
 	})); err != nil {
@@ -317,9 +220,11 @@ func (p *pacedWriter) Write(b []byte) (int, error) {
 type appendOpsInput struct {
 	Path string `query:"path" required:"true" maxLength:"4096" doc:"of the journal under the root"`
 	Body struct {
-		ID    string   `json:"id" minLength:"8" maxLength:"100" doc:"drawn by the client; sending the same again is answered as the first time"`
-		After Count    `json:"after" doc:"the last operation that the client knows"`
-		Ops   []Object `json:"ops" minItems:"1" maxItems:"10000"`
+		ID    string           `json:"id" minLength:"8" maxLength:"100" doc:"drawn by the client; sending the same again is answered as the first time"`
+		After Count            `json:"after" doc:"the last operation that the client knows"`
+		Head  *JournalIdentity `json:"journal,omitempty" doc:"of the journal that the client has read, so that no other one is written to"`
+		Last  *OpMark          `json:"last,omitempty" doc:"of that last operation, so that no other history is gone on with"`
+		Ops   []Object         `json:"ops" minItems:"1" maxItems:"10000"`
 	}
 }
 
@@ -347,6 +252,9 @@ func (s *Server) appendOps(ctx context.Context, in *appendOpsInput) (*struct{ Bo
 		return &struct{ Body OpsAnswer }{answer}, err
 	}
 	defer tail.end(in.Body.ID)
+	if err := tail.expect(l, in); err != nil {
+		return nil, s.answer(err)
+	}
 	var answer OpsAnswer
 	_, err = l.update(context.WithoutCancel(ctx), func(tx *study.Tx) error {
 		if tx.Snapshot().Seq() != uint64(in.Body.After) {
@@ -379,50 +287,6 @@ func applyOps(ctx context.Context, tx *study.Tx, ops []Object) error {
 		}
 	}
 	return nil
-}
-
-// begin returns the answer to a request that came before, or lets it be carried out
-// until end. One that is sent again while that is being done waits for it.
-func (t *opTail) begin(ctx context.Context, id string, after uint64) (answer OpsAnswer, ok bool, err error) {
-	for {
-		t.mu.Lock()
-		got, ok := t.sent[id]
-		first := t.busy[id]
-		if first == nil && !ok {
-			t.busy[id] = make(chan struct{})
-		}
-		t.mu.Unlock()
-		switch {
-		case ok && got.after == after:
-			return got.answer, true, nil
-		case ok:
-			return answer, false, problem(http.StatusConflict, "the id was used for something else")
-		case first == nil:
-			return answer, false, nil
-		}
-		select {
-		case <-first:
-		case <-ctx.Done():
-			return answer, false, problem(http.StatusServiceUnavailable, "the request is still being carried out")
-		}
-	}
-}
-
-func (t *opTail) end(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	close(t.busy[id])
-	delete(t.busy, id)
-}
-
-func (t *opTail) remember(id string, sent sentOps) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sent[id] = sent
-	if t.order = append(t.order, id); len(t.order) > keptAppends {
-		delete(t.sent, t.order[0])
-		t.order = t.order[1:]
-	}
 }
 
 type createJournalInput struct {

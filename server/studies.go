@@ -370,7 +370,13 @@ func (l *journalLog) knows(info fs.FileInfo) bool {
 
 // update changes the journal in one transaction.
 func (l *journalLog) update(ctx context.Context, fn func(*study.Tx) error) (*study.Snapshot, error) {
-	return l.write(ctx, func(w study.Storage) error { return w.Update(ctx, fn) })
+	change := func(w study.Storage) error { return w.Update(ctx, fn) }
+	snap, err := l.write(ctx, change)
+	var uncertain *journal.UncertainError
+	if errors.Is(err, journal.ErrReplaced) && !errors.As(err, &uncertain) {
+		return l.write(ctx, change) // to the one that is there now
+	}
+	return snap, err
 }
 
 // write hands the journal over for changes, and makes what came of them what

@@ -40,6 +40,9 @@ var (
 	ErrField = errors.New("bad field")
 	// ErrStaleDraft means that the parent of a draft has changed since.
 	ErrStaleDraft = errors.New("stale draft")
+	// ErrRewound means that a log does not hold the history that was read from it: an
+	// older copy of it has been put in its place. It is read anew.
+	ErrRewound = errors.New("the history is not that of the log any more")
 	// ErrClosed means that the storage has been closed.
 	ErrClosed = errors.New("storage is closed")
 )

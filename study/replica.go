@@ -15,7 +15,9 @@ import (
 // Log is a log of operations that is kept elsewhere, such as by a server.
 type Log interface {
 	// Since hands over the records after a sequence number, in order, valid during the
-	// call. An error of apply ends it.
+	// call. An error of apply ends it. [ErrRewound] means that the log does not go on
+	// from what was read of it: it is read from 0 then. [journal.ErrReplaced] means that
+	// it is another one.
 	Since(ctx context.Context, after uint64, apply func(*journal.Record) error) error
 	// Append publishes operations as those that follow after, all or none, and returns
 	// the worker and the time that their records carry. [ErrConflict] means that the
@@ -73,7 +75,13 @@ func (r *Replica) refresh(ctx context.Context) error {
 	if r.closed {
 		return ErrClosed
 	}
-	return r.log.Since(ctx, r.Snapshot().Seq(), func(rec *journal.Record) error { return r.state.apply(&r.d, rec) })
+	apply := func(rec *journal.Record) error { return r.state.apply(&r.d, rec) }
+	err := r.log.Since(ctx, r.Snapshot().Seq(), apply)
+	if !errors.Is(err, ErrRewound) {
+		return err
+	}
+	r.state.reset()
+	return r.log.Since(ctx, 0, apply)
 }
 
 const (
