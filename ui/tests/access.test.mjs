@@ -25,7 +25,7 @@ before(async () => {
   const runs = (await ask('runs?limit=100')).map(r => 'run=' + encodeURIComponent(r.slug)).join('&')
   views = [
     '/', '/runs?col=metric:train/loss&col=knobs/lr', '/runs?q=nothing', '/runs/vision-resumed', '/runs/vision-resumed?tab=details', '/runs/vision-large?tab=notes', '/runs/nothing-finite', '/runs/one-point',
-    '/runs/' + longName, `/runs/${longName}?tab=details`, '/runs/large-integers?tab=details', '/runs/nothing-of-this-name', '/compare?' + runs, '/compare?tab=table&' + runs, '/compare?tab=diff&' + runs, '/compare?group=knobs%2Flr&' + runs,
+    '/runs/' + longName, `/runs/${longName}?tab=details`, '/runs/large-integers?tab=details', '/runs/nothing-of-this-name', '/compare?' + runs, '/compare?tab=table&' + runs, '/compare?tab=diff&' + runs, '/compare?tab=params&' + runs, '/compare?group=knobs%2Flr&' + runs,
     '/studies', `/studies/${id('vision-search')}`, `/studies/${id('vision-search')}?tab=params`, `/studies/${id('vision-search')}?tab=curves`, `/studies/${id('vision-search')}?tab=timeline`, `/studies/${id('vision-search')}?tab=trials`, `/studies/${id('vision-search')}?tab=outbox`,
     `/studies/${id('vision-search')}/trials/17`, `/studies/${id('size-and-loss')}`, `/studies/${id('wide')}`, `/studies/${id('wide')}?tab=params`, `/studies/${id('wide')}?tab=trials`, `/studies/${id('wide')}/trials/3`,
     '/datagen', `/datagen/${experiment}`, `/datagen/${experiment}?tab=items`, `/datagen/${experiment}?tab=failures`, `/datagen/${experiment}?tab=writers`, `/datagen/${experiment}/items/doc-0001`, `/datagen/${experiment}/items/doc-0002`,
@@ -277,12 +277,33 @@ test('a study of 200 parameters shows those that are asked for', { skip }, async
     await page.getByText('Columns 12 of 200').click()
     await page.locator('.menu-body').getByLabel('Find parameters').fill('number_150')
     await page.locator('.menu-body').getByText('parameter_number_150').click()
-    await until('one more', async () => (await page.locator('.tr.th').innerText()).includes('parameter_number_150'))
+    await until('one more', () => page.locator('.tr.th [title="Sort by parameter_number_150"]').count())
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()])
     assert.equal(file.suggestedFilename(), 'wide-trials.csv')
     const lines = readFileSync(await file.path(), 'utf8').trim().split('\r\n')
     assert.equal(lines.length, 41)
     assert.ok(lines[0].startsWith('trial,state,value 0,value 1,') && lines[0].includes(',parameter_number_199,'))
     assert.ok(lines.every(l => l.split(',').length === lines[0].split(',').length))
+  } finally { await page.context().close() }
+})
+
+test('runs are compared by their parameters, and the link to that is copied', { skip }, async () => {
+  const page = await open(browser, server.base, '/compare?tab=params&' + [0.004, 0.008, 0.012, 0.02, 0.03].map(lr => 'run=vision-base-lr' + lr).join('&'))
+  try {
+    const chart = page.locator('canvas[aria-label^="Parallel coordinates of 5 runs over knobs/lr, knobs/seed"]')
+    await until('the chart', () => chart.isVisible())
+    assert.equal(await page.getByRole('radio', { name: 'Higher' }).getAttribute('aria-checked'), 'true', 'accuracy is better if higher')
+    await page.getByLabel('Metric').selectOption('val/loss')
+    await until('loss is better if lower', async () => await page.getByRole('radio', { name: 'Lower' }).getAttribute('aria-checked') === 'true')
+    const box = await page.locator('.plot canvas').last().boundingBox()
+    for (let y = 60; y < 330 && !await page.locator('.plot-tip').count(); y += 4) await page.mouse.move(box.x + box.width / 4, box.y + y)
+    assert.match(await page.locator('.plot-tip').innerText(), /vision-base-lr[^]*val\/loss[^]*knobs\/lr/)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.getByRole('button', { name: 'Copy the link' }).click()
+    const link = await until('the link', () => page.evaluate(() => navigator.clipboard.readText()))
+    assert.equal(link, page.url())
+    assert.match(link, /metric=val%2Floss/)
+    await page.mouse.move(box.x + box.width / 4, box.y + 2)
+    assert.deepEqual(page.faults, [])
   } finally { await page.context().close() }
 })

@@ -1,6 +1,6 @@
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { scaleColor, scaleColors } from '../lib/color'
-import { count, plural } from '../lib/format'
+import { count, middle, plural } from '../lib/format'
 import type { ParamAxis } from '../lib/study'
 import { useTheme } from '../lib/theme'
 import { colorsOfPage, font, type Tip } from './plot'
@@ -10,6 +10,8 @@ interface Props {
   axes: ParamAxis[]
   objective: { name: string; at: Float64Array; min: number; max: number }
   rank: Float64Array
+  /** what a line is, trials unless told */
+  what?: [string, string]
   open: (i: number) => void
   tip: (i: number) => { title: string; rows: Tip['rows'] }
 }
@@ -38,6 +40,7 @@ export function Parallel(p: Props) {
   const drag = useRef<{ axis: number; from: number } | null>(null)
   const tapped = useRef<number | null>(null)
   const theme = useTheme()
+  const [one, many] = p.what ?? ['trial', 'trials']
   const columns = useMemo(() => [...p.axes.slice(0, most), { ...p.objective, log: false, names: null }].map((a): Column => {
     const axis: Axis = a.names ? { min: a.min, max: a.max, kind: 'category', names: a.names } : { min: a.min, max: a.max, log: a.log }
     return { name: a.name, at: a.at, axis, place: placeOf(axis) }
@@ -154,14 +157,14 @@ export function Parallel(p: Props) {
   return (
     <div class="plot" ref={box} style={{ overflowX: 'auto' }}>
       <div style={{ position: 'relative', width: least, height }}>
-        <canvas ref={canvas} role="img" style={{ width: least, height }} aria-label={`Parallel coordinates of ${plural(shown.length, 'trial')} over ${p.axes.map(a => a.name).join(', ')}; the table of trials has the same values`} />
+        <canvas ref={canvas} role="img" style={{ width: least, height }} aria-label={`Parallel coordinates of ${plural(shown.length, one, many)} over ${p.axes.map(a => a.name).join(', ')}; the table of ${many} has the same values`} />
         <canvas ref={over} aria-hidden="true" style={{ width: least, height, position: 'absolute', inset: 0 }} onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={e => { if (e.pointerType !== 'touch') setHover(null) }} />
       </div>
       {t && hover && <div class="plot-tip" style={{ top: Math.min(hover.y + 10, height - 160), ...(hover.x > width / 2 ? { right: width - hover.x + 14 } : { left: hover.x + 14 }) }}><div class="plot-tip-title">{t.title}</div>{t.rows.map((r, i) => <div class="plot-tip-row" key={i}><span>{r.label}</span><b>{r.value}</b></div>)}</div>}
       <div class="legend" style={{ padding: '4px 8px 8px' }}>
         <span><i class="swatch" style={{ background: scaleColor(1) }} />best</span><span><i class="swatch" style={{ background: scaleColor(0.05) }} />worst</span>
         {shown.length < complete && <span class="muted">{count(shown.length)} of {plural(complete, 'complete trial')}: the best {count(mostBest)}, and an even sample of the rest</span>}
-        {brush.size > 0 && <><span>{plural(chosen, 'trial')} chosen</span><button class="link" onClick={() => setBrush(new Map())}>Clear</button></>}
+        {brush.size > 0 && <><span>{plural(chosen, one, many)} chosen</span><button class="link" onClick={() => setBrush(new Map())}>Clear</button></>}
         {p.axes.length > most && <span class="muted">the first {most} of {count(p.axes.length)} parameters</span>}
       </div>
     </div>
@@ -198,7 +201,7 @@ function drawLines(ctx: CanvasRenderingContext2D, lines: number, inside: Uint8Ar
 function fitting(ctx: CanvasRenderingContext2D, name: string, room: number): string {
   if (name.length <= 200 && ctx.measureText(name).width <= room) return name
   for (let n = Math.min(name.length - 1, 40); n > 2; n--) {
-    const end = Math.floor(n / 2), cut = name.slice(0, n - end) + '…' + name.slice(-end)
+    const cut = middle(name, n)
     if (ctx.measureText(cut).width <= room) return cut
   }
   return '…'

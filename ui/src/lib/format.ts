@@ -72,6 +72,12 @@ export function moment(ms: number): string {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`
 }
 
+/** A name in so many letters: its end tells those that count apart. */
+export function middle(name: string, most: number): string {
+  const end = Math.floor((most - 1) / 2)
+  return name.length <= most ? name : name.slice(0, most - 1 - end) + '…' + name.slice(-end)
+}
+
 /** Any value of a log as text, numbers with all their digits: what is copied is what was written. */
 export function text(v: unknown): string {
   if (v === undefined) return ''

@@ -152,8 +152,35 @@ export function paramAxis(s: StudyDetail, c: Columns, name: string): ParamAxis {
   for (const v of at) if (Number.isFinite(v)) { if (v < min) min = v; if (v > max) max = v }
   if (space && space.low !== null && space.high !== null) { min = Math.min(min, number(space.low)); max = Math.max(max, number(space.high)) }
   if (!(min <= max)) { min = 0; max = 1 }
-  const wide = !space && max / min > 100 && min < 1
+  const wide = !space && spansDecades(at)
   return { name, log: (log || wide) && min > 0, names: null, at, min, max }
+}
+
+/** An axis for values that nothing is declared of: of numbers, or of the values there are. */
+export function axisOf(name: string, list: Json[]): ParamAxis {
+  const given = list.filter(v => v !== null)
+  if (given.length && given.every(v => typeof v === 'number' && Number.isFinite(v))) {
+    const at = Float64Array.from(list, v => v === null ? NaN : v as number), s = finite(at)
+    const min = s.reduce((a, b) => Math.min(a, b), Infinity), max = s.reduce((a, b) => Math.max(a, b), -Infinity)
+    return { name, log: min > 0 && max / min > 25, names: null, at, min, max: max > min ? max : min + 1 }
+  }
+  const names = [...new Set(given.map(spelling))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true })), index = new Map(names.map((n, i) => [n, i]))
+  return { name, log: false, names, at: Float64Array.from(list, v => v === null ? NaN : index.get(spelling(v))!), min: -0.5, max: names.length - 0.5 }
+}
+
+/** Places of values, from 0 (worst) to 1 (best); NaN for what is no number. */
+export function rankOf(v: Float64Array, down: boolean): Float64Array {
+  const out = new Float64Array(v.length).fill(NaN)
+  const order = [...v.keys()].filter(i => Number.isFinite(v[i])).sort((a, b) => down ? v[b] - v[a] : v[a] - v[b])
+  order.forEach((i, k) => { out[i] = order.length > 1 ? k / (order.length - 1) : 1 })
+  return out
+}
+
+/** Whether values of an undeclared parameter spread as those of a logarithmic one do. */
+function spansDecades(list: ArrayLike<number>): boolean {
+  const s = finite(list).sort()
+  const low = s[Math.floor(0.1 * (s.length - 1))], high = s[Math.floor(0.9 * (s.length - 1))]
+  return s.length >= 10 && s[0] > 0 && high / low > 25
 }
 
 /** Names of the parameters, the declared ones first. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { middle } from '../lib/format'
 import { go } from '../lib/router'
 
 // A table of any length: only the rows in sight are in the page, and only the
@@ -199,14 +200,17 @@ export function Table<T>(p: TableProps<T>) {
   )
 }
 
+/** How many letters of a heading there is room for. */
+const longest = <T,>(c: Column<T>) => c.grow ? 80 : Math.max(8, Math.floor((c.width - 30) / 8.8))
+
 function Head<T>({ c, sort, onSort }: { c: Column<T>; sort?: string; onSort?: (s: string) => void }) {
-  if (!c.sort || !onSort) return <span role="columnheader" class={c.right ? 'right' : ''} title={c.title}>{c.title}</span>
+  if (!c.sort || !onSort) return <span role="columnheader" class={c.right ? 'right' : ''} title={c.title}>{middle(c.title, longest(c))}</span>
   const on = sort?.replace(/^[-+]/, '') === c.sort
   const down = on && sort!.startsWith('-')
   const next = on ? (down ? '+' : '-') + c.sort : (c.down ? '-' : '+') + c.sort
   return (
     <span role="columnheader" aria-sort={on ? (down ? 'descending' : 'ascending') : 'none'} class={c.right ? 'right' : ''}>
-      <button class={on ? 'on' : ''} onClick={() => onSort(next)} title={`Sort by ${c.title}`}>{c.title}{on && <i aria-hidden="true">{down ? '↓' : '↑'}</i>}</button>
+      <button class={on ? 'on' : ''} onClick={() => onSort(next)} title={`Sort by ${c.title}`}>{middle(c.title, longest(c))}{on && <i aria-hidden="true">{down ? '↓' : '↑'}</i>}</button>
     </span>
   )
 }

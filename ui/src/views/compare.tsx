@@ -16,6 +16,7 @@ import { fixedRows, Table } from '../parts/table'
 
 import { Columns, columnsOf } from './runs'
 
+import { RunParams } from './compare/params'
 import { type ChartSettings, xOf } from './run/chart'
 
 export function Compare() {
@@ -53,8 +54,8 @@ export function Compare() {
         {groups && [...groups.colors].map(([g, color]) => <span key={g}><Stroke color={color} dash={[]} />{g} <span class="note">{plural([...groups.of.values()].filter(v => v === g).length, 'run')}</span></span>)}
         {!groups && slugs.length > 40 && <span class="note">and {slugs.length - 40} more: point at a curve for its name</span>}
       </div>
-      <Tabs label="Parts of the comparison" current={tab} onPick={t => set({ tab: t === 'curves' ? null : t })} tabs={[['curves', 'Curves', names.data ? count(names.data.total) : ''], ['table', 'Table'], ['diff', 'Metadata']]} />
-      {tab === 'table' ? <RunTable slugs={slugs} version={version} /> : tab === 'diff' ? <Differences slugs={slugs} /> : (
+      <Tabs label="Parts of the comparison" current={tab} onPick={t => set({ tab: t === 'curves' ? null : t })} tabs={[['curves', 'Curves', names.data ? count(names.data.total) : ''], ['params', 'Parameters'], ['table', 'Table'], ['diff', 'Metadata']]} />
+      {tab === 'params' ? <RunParams slugs={slugs} version={version} /> : tab === 'table' ? <RunTable slugs={slugs} version={version} /> : tab === 'diff' ? <Differences slugs={slugs} /> : (
         <>
           <ChartBar s={s} set={set} q={q}><GroupBy slugs={slugs} value={q.get('group') ?? ''} set={group => set({ group })} /></ChartBar>
           <Show of={names}>{n => <Overlays names={n.items.map(i => i.name)} slugs={shown} colors={colors} groups={groups} s={s} q={q} set={set} strong={strong} version={version} />}</Show>
@@ -124,7 +125,7 @@ function Overlay(p: OverlayProps & { name: string; full: boolean; onFull: () => 
   const height = p.full ? 420 : 230
   return (
     <section class={p.full ? 'panel chart full' : 'panel chart'} ref={ref} aria-label={p.name}>
-      <header><h2>{p.name}</h2><span class="note">{load.data ? plural(curves.length, 'run') : ''}</span>
+      <header><h2 title={p.name}>{p.name}</h2><span class="note">{load.data ? plural(curves.length, 'run') : ''}</span>
         <div class="actions"><button class="icon" aria-pressed={p.full} onClick={p.onFull} aria-label={`${p.name} larger`} title="Larger"><svg width="15" height="15" viewBox="0 0 16 16"><path d={p.full ? 'M13 3L9.5 6.5M9.5 3.5v3h3M3 13l3.5-3.5M6.5 12.5v-3h-3' : 'M9.5 6.5L13 3M10 3h3v3M6.5 9.5L3 13M3 10v3h3'} /></svg></button></div></header>
       {load.error && !load.data ? <Failure error={load.error} retry={load.reload} />
         : seen ? <Curves lines={lines} label={`${p.name} of ${plural(curves.length, 'run')}`} height={height} xKind={s.x} logX={s.logX} logY={s.logY} clip={s.clip} smooth={s.smooth} range={s.range} strong={p.strong} zoom={p.zoom} reset={p.reset} />
@@ -183,7 +184,7 @@ function Differences({ slugs }: { slugs: string[] }) {
         <div class="scroll"><table class="plain">
           <thead><tr><th>Key</th>{d.runs.map(r => <th key={r}><a href={at.run(r)}>{r}</a></th>)}</tr></thead>
           <tbody>{d.rows.map(r => (
-            <tr key={r.path} class={all && !r.same ? 'differs' : ''}><td class="muted key">{r.path}</td>{r.values.map((v, i) => <td key={i} class="mono">{r.has[i] ? shorten(v) : <span class="muted">–</span>}</td>)}</tr>
+            <tr key={r.path} class={all && !r.same ? 'differs' : ''}><td class="muted">{r.path}</td>{r.values.map((v, i) => <td key={i} class={v.length < 16 ? 'mono short' : 'mono'}>{r.has[i] ? shorten(v) : <span class="muted">–</span>}</td>)}</tr>
           ))}</tbody>
         </table></div>
       )}</Show>

@@ -39,7 +39,7 @@ export function Runs() {
       <div class="head"><div><h1>Runs</h1></div></div>
       <div class="bar">
         <input type="search" placeholder="Name, description or tag" aria-label="Filter by name, description or tag" value={typed} onInput={e => type(e.currentTarget.value)} />
-        <input type="search" placeholder="knobs/lr>0.01, metric:loss<1" aria-label="Conditions, divided by commas" title="KEY, one of = != < <= > >= ~, and a value; several divided by commas. KEY is a path in the metadata, metric:NAME, metric:NAME:min, status, stage …" value={where} onInput={e => setWhere(e.currentTarget.value)} />
+        <input type="search" placeholder="metric:loss<0.5" aria-label="Conditions, divided by commas" title="KEY, one of = != < <= > >= ~, and a value; several divided by commas. KEY is a path in the metadata, metric:NAME, metric:NAME:min, status, stage …" value={where} onInput={e => setWhere(e.currentTarget.value)} />
         <Choice label="Status" value={status} set={v => setQuery({ status: v })} options={[['', 'All'], ['running', 'Running'], ['done', 'Done'], ['failed', 'Failed']]} />
         <span class="note total" aria-live="polite">{rows.total === null ? '' : `${count(rows.total)} ${rows.total === 1 ? 'run' : 'runs'}`}</span>
         <span class="push" />

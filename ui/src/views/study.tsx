@@ -46,7 +46,7 @@ export function Study({ id }: { id: string }) {
       <Header s={s} />
       <Tabs label="Parts of the study" current={tab} onPick={t => set({ tab: t === 'overview' ? null : t, state: null, where: null, sort: null, at: null })} tabs={tabs} />
       {many && s && tab !== 'trials' && tab !== 'outbox' && tab !== 'timeline' && <div class="bar"><span class="muted">Objective</span><Choice label="Objective" options={s.metrics.map((m, i) => [String(i), m])} value={String(objective)} set={o => set({ objective: o === '0' ? null : o })} /></div>}
-      {s && tab === 'trials' ? <Trials study={s} version={version} params={columns.data ? paramNames(s, columns.data) : s.space.map(p => p.name)} /> : (
+      {s && tab === 'trials' ? <Trials study={s} version={version} params={columns.data ? paramNames(s, columns.data) : s.space.map(p => p.name)} numeric={numericOf(s, columns.data)} /> : (
         <Show of={columns} height={420}>{c => {
           if (!s) return null
           const p = { study: s, columns: c, objective }
@@ -66,6 +66,9 @@ export function Study({ id }: { id: string }) {
     </>
   )
 }
+
+/** The parameters that are numbers. */
+const numericOf = (s: StudyDetail, c: Columns | null) => new Set([...s.space.filter(p => p.type === 'float' || p.type === 'int').map(p => p.name), ...[...c?.params ?? []].filter(([, p]) => p.values === null).map(([n]) => n)])
 
 function Header({ s }: { s: StudyDetail | null }) {
   return (

@@ -54,7 +54,7 @@ function Seen(p: RunChartProps) {
   return (
     <>
       <header>
-        <h2>{p.name}</h2>
+        <h2 title={p.name}>{p.name}</h2>
         <span class="now">{last === null ? '' : value(last)}</span>
         <div class="actions" style={{ marginLeft: 0, gap: 0 }}>
           <button class="icon" aria-pressed={asTable} onClick={() => setTable(!asTable)} aria-label={`${p.name} as a table`} title="As a table"><svg width="15" height="15" viewBox="0 0 16 16"><path d="M2 3h12v10H2zM2 6.5h12M2 10h12M6.5 3v10" /></svg></button>

@@ -32,9 +32,9 @@ export function Details({ run, reload }: { run: RunDetail; reload: () => void })
             <thead><tr><th>#</th><th>Began</th><th class="right">Steps</th><th class="right">Points</th><th>Ended</th></tr></thead>
             <tbody>{run.processes.map((p, i) => (
               <tr key={i}>
-                <td>{i + 1}</td><td>{moment(p.first_ms)}<div class="note">{duration(p.last_ms - p.first_ms)}{p.resumed && `, from ${p.resumed}`}</div>{p.changes.map(c => <div class="note" key={c.path}>{c.path}: {c.from} → {c.to}</div>)}</td>
+                <td class="short">{i + 1}</td><td>{moment(p.first_ms)}<div class="note">{duration(p.last_ms - p.first_ms)}{p.resumed && `, from ${p.resumed}`}</div>{p.changes.map(c => <div class="note" key={c.path}>{c.path}: {c.from} → {c.to}</div>)}</td>
                 <td class="right">{count(p.first_step)} – {count(p.last_step)}</td><td class="right">{count(p.points)}</td>
-                <td>{p.done ? 'done' : p.failed ? <span class="bad">failed</span> : p.interrupted ? <span class="warn">{p.interrupted}</span> : <span class="muted">open</span>}</td>
+                <td class="short">{p.done ? 'done' : p.failed ? <span class="bad">failed</span> : p.interrupted ? <span class="warn">{p.interrupted}</span> : <span class="muted">open</span>}</td>
               </tr>
             ))}</tbody>
           </table></div>

@@ -10,7 +10,7 @@ import { Ago, Check, Choice, Empty, Failure, Menu, State } from '../../parts/bas
 import { Export } from '../../parts/export'
 import { type Column, Jump, Table, useRows } from '../../parts/table'
 
-export function Trials({ study, version, params }: { study: StudyDetail; version: number; params: string[] }) {
+export function Trials({ study, version, params, numeric }: { study: StudyDetail; version: number; params: string[]; numeric: Set<string> }) {
   const [q, set] = useQuery()
   const [where, setWhere] = useState(q.get('where') ?? '')
   const rule = useSettled(where, 400)
@@ -36,7 +36,7 @@ export function Trials({ study, version, params }: { study: StudyDetail; version
         <Export name={`${study.name} trials`} total={rows.total} page={(offset, limit, signal) => get<Page<TrialItem>>(`studies/${seg(study.id)}/trials`, { state, where: rules, sort, offset, limit }, signal)} table={items => tableOf(study, params, items)} />
       </div>
       {rows.error && <Failure error={rows.error} retry={rows.reload} />}
-      <section class="panel tall"><Table label="trials" rows={rows} columns={columnsOf(study, shown)} id={t => String(t.number)} href={t => at.trial(study.id, t.number)} sort={sort || '+number'}
+      <section class="panel tall"><Table label="trials" rows={rows} columns={columnsOf(study, shown, numeric)} id={t => String(t.number)} href={t => at.trial(study.id, t.number)} sort={sort || '+number'}
         onSort={s => set({ sort: s === '+number' ? null : s.replace(/^\+/, ''), at: null })} jump={place ? Number(place) - (plain ? 0 : 1) : null} empty={<Empty title={study.trials ? 'No trial matches' : 'No trials yet'} />} /></section>
     </>
   )
@@ -48,7 +48,7 @@ const widthOf = (title: string) => Math.min(150, Math.ceil(36 + 7.4 * title.leng
 /** Parameters that are columns unless others are chosen. */
 const mostColumns = 12
 
-const paramCell = (v: Json, type?: string) => type === 'float' && typeof v === 'number' ? column(v) : brief(v)
+const paramCell = (v: Json, type?: string) => typeof v === 'number' && (type === 'float' || !Number.isInteger(v)) ? column(v) : brief(v)
 
 /** Which parameters are columns. */
 function ParamColumns({ params, shown, set }: { params: string[]; shown: string[]; set: (cols: string[]) => void }) {
@@ -72,14 +72,14 @@ function tableOf(s: StudyDetail, params: string[], items: TrialItem[]): Cell[][]
   ])]
 }
 
-function columnsOf(s: StudyDetail, params: string[]): Column<TrialItem>[] {
+function columnsOf(s: StudyDetail, params: string[], numeric: Set<string>): Column<TrialItem>[] {
   return [
     { key: 'number', title: 'Trial', width: 84, right: true, sort: 'number', cell: t => <>{s.best?.number === t.number && <span class="good" title="the best trial" aria-label="the best trial">★ </span>}<a href={at.trial(s.id, t.number)}>{count(t.number)}</a></> },
     { key: 'state', title: 'State', width: 108, cell: t => <State state={t.state} /> },
     ...s.metrics.map((m, i): Column<TrialItem> => ({ key: 'v' + i, title: m, width: Math.max(112, widthOf(m)), right: true, sort: `value:${i}`, down: s.directions[i] === 'maximize', cell: t => i < t.values.length ? <b>{column(number(t.values[i]))}</b> : <span class="muted">–</span> })),
     ...params.map((name): Column<TrialItem> => {
-      const type = s.space.find(p => p.name === name)?.type, numeric = type !== 'categorical'
-      return { key: 'p' + name, title: name, width: Math.max(numeric && type !== 'int' ? 100 : 76, widthOf(name)), right: numeric, sort: 'param:' + name, cell: t => name in t.params ? paramCell(t.params[name], type) : <span class="muted">–</span> }
+      const type = s.space.find(p => p.name === name)?.type, right = numeric.has(name)
+      return { key: 'p' + name, title: name, width: Math.max(right && type !== 'int' ? 100 : 76, widthOf(name)), right, sort: 'param:' + name, cell: t => name in t.params ? paramCell(t.params[name], type) : <span class="muted">–</span> }
     }),
     { key: 'reports', title: 'Reports', width: 78, right: true, cell: t => count(t.reports) },
     { key: 'attempt', title: 'Attempt', width: 84, right: true, cell: t => t.attempt > 1 ? <span class="warn" title={`repeats trial ${t.retry_of}`}>{t.attempt}</span> : <span class="muted">1</span> },
