@@ -307,3 +307,38 @@ test('runs are compared by their parameters, and the link to that is copied', { 
     assert.deepEqual(page.faults, [])
   } finally { await page.context().close() }
 })
+
+test('a finger goes through a list of a million items, row by row and by the thousand', { skip }, async () => {
+  const experiment = (await ask('datagen'))[0], total = 1_000_000
+  const page = await open(browser, server.base, '/nowhere', phone)
+  try {
+    await page.route(/\/items\?/, route => {
+      const q = new URL(route.request().url()).searchParams, offset = Number(q.get('offset') ?? 0)
+      const items = Array.from({ length: Math.min(Number(q.get('limit')), total - offset) }, (_, i) => ({ item: 'item-' + (offset + i), root: '', parent: '', status: 'completed', step: '', attempt: 0, events: 1, failures: 0, error_type: '', tags: {}, created_ms: 1, updated_ms: 1, suspect: false }))
+      return route.fulfill({ json: { seq: '1', items, next: '', total } })
+    })
+    await page.goto(server.base + `/datagen/${experiment.id}?tab=items&sort=item&at=500001`)
+    const table = page.locator('.table'), fingers = await touch(page)
+    const first = () => table.evaluate(t => {
+      const head = t.querySelector('.th').getBoundingClientRect().bottom
+      const row = [...t.querySelectorAll('.tr:not(.th)')].find(r => r.getBoundingClientRect().top >= head - 1)
+      return Number(row?.querySelector('a')?.innerText.slice(5) ?? NaN)
+    })
+    await until('the middle', async () => Math.abs(await first() - 500_000) < 5)
+    await table.evaluate(t => t.scrollIntoView({ block: 'center' }))
+    const box = await table.boundingBox(), x = box.x + 80, before = await first()
+    const swipe = (from, to) => fingers(...Array.from({ length: 12 }, (_, i) => [[x, box.y + from + (to - from) * i / 11]]))
+    await swipe(300, 130)
+    const by = await until('rows that moved with the finger', async () => { const n = await first() - before; return n > 0 && n })
+    assert.ok(by >= 2 && by <= 8, `a swipe of five rows moved by ${by}`)
+    await sleep(400)
+    assert.ok(Math.abs(await first() - before - by) <= 6, 'at rest the rows stay where they are')
+    await swipe(130, 300)
+    await until('the way back', async () => Math.abs(await first() - before) <= 3)
+    await table.evaluate(t => { t.scrollTop = t.scrollHeight })
+    await until('the end', async () => (await first()) > total - 40)
+    await swipe(130, 300)
+    await until('near the end', async () => { const n = await first(); return n > total - 80 && n < total - 10 })
+    assert.deepEqual(page.faults, [])
+  } finally { await page.context().close() }
+})

@@ -160,9 +160,8 @@ export function paramAxis(s: StudyDetail, c: Columns, name: string): ParamAxis {
 export function axisOf(name: string, list: Json[]): ParamAxis {
   const given = list.filter(v => v !== null)
   if (given.length && given.every(v => typeof v === 'number' && Number.isFinite(v))) {
-    const at = Float64Array.from(list, v => v === null ? NaN : v as number), s = finite(at)
-    const min = s.reduce((a, b) => Math.min(a, b), Infinity), max = s.reduce((a, b) => Math.max(a, b), -Infinity)
-    return { name, log: min > 0 && max / min > 25, names: null, at, min, max: max > min ? max : min + 1 }
+    const at = Float64Array.from(list, v => v === null ? NaN : v as number), s = finite(at).sort(), min = s[0], max = s[s.length - 1]
+    return { name, log: spansDecades(at), names: null, at, min, max: max > min ? max : min + 1 }
   }
   const names = [...new Set(given.map(spelling))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true })), index = new Map(names.map((n, i) => [n, i]))
   return { name, log: false, names, at: Float64Array.from(list, v => v === null ? NaN : index.get(spelling(v))!), min: -0.5, max: names.length - 0.5 }
@@ -176,11 +175,12 @@ export function rankOf(v: Float64Array, down: boolean): Float64Array {
   return out
 }
 
-/** Whether values of an undeclared parameter spread as those of a logarithmic one do. */
+/** Whether values of which nothing is declared spread as those of a logarithmic scale do: their median tells. */
 function spansDecades(list: ArrayLike<number>): boolean {
-  const s = finite(list).sort()
-  const low = s[Math.floor(0.1 * (s.length - 1))], high = s[Math.floor(0.9 * (s.length - 1))]
-  return s.length >= 10 && s[0] > 0 && high / low > 25
+  const s = finite(list).sort(), [low, mid, high] = [0.05, 0.5, 0.95].map(q => s[Math.round(q * (s.length - 1))])
+  if (s.length < 3 || !(s[0] > 0) || high / low < 10) return false
+  const off = (a: number, b: number, c: number) => Math.abs((b - a) / (c - a) - 0.5)
+  return off(Math.log(low), Math.log(mid), Math.log(high)) < off(low, mid, high) - 0.1
 }
 
 /** Names of the parameters, the declared ones first. */
