@@ -74,14 +74,10 @@ func (f *folding) complete(e *Event) {
 	if done.Instance == "" {
 		done.Instance = f.instance(e)
 	}
-	at := len(it.Steps)
 	it.Steps = append(it.Steps, done)
 	cursor := done.Step
 	it.Cursor = &cursor
-	it.done[stepKey{done.Instance, -1}] = at
-	if done.Iteration != nil {
-		it.done[stepKey{done.Instance, *done.Iteration}] = at
-	}
+	it.done[done.Instance] = true
 }
 
 // instance tells executions apart where the schema does not: by the enclosing

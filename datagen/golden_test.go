@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -105,14 +106,14 @@ func TestTheExampleFoldsAsThePageSays(t *testing.T) {
 		byItem[e.Item] = append(byItem[e.Item], e)
 	}
 	it, sub := Fold(byItem["digit-7"]), Fold(byItem["digit-7/keep:0"])
-	if it.Status != StatusFiltered || it.Attempt != 1 || len(it.Failures) != 1 || it.LastSeq != 7 || !it.DoneStep(Step{Instance: "refine#0/classify"}) {
+	if it.Status != StatusFiltered || it.Attempt != 1 || len(it.Failures) != 1 || it.LastSeq != 7 || !it.Done("refine#0/classify") {
 		t.Errorf("%+v", it)
 	}
 	page, err := os.ReadFile(filepath.Join("..", "docs", "format", "datagen.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fields := range []string{string(it.AppendFields(nil)), string(sub.AppendFields(nil))} {
+	for _, fields := range []string{fieldsJSON(it), fieldsJSON(sub)} {
 		if !bytes.Contains(page, []byte("`"+fields+"`")) {
 			t.Errorf("docs/format/datagen.md does not have %s", fields)
 		}
@@ -180,4 +181,31 @@ func TestTheRealLanceReadsTheExample(t *testing.T) {
 	if i != len(want) {
 		t.Errorf("%d rows of %d", i, len(want))
 	}
+}
+
+// fieldsJSON spells the fields of an item as the page does: what was set as AppendValue
+// spells it, what was appended as an array.
+func fieldsJSON(it *Item) string {
+	var dst []byte
+	dst = append(dst, '{')
+	for i := range it.Fields {
+		f := &it.Fields[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(serde.AppendString(dst, f.Name), ':')
+		if !f.Appended {
+			dst = AppendValue(dst, &f.Values[0].Value)
+			continue
+		}
+		dst = append(dst, '[')
+		for k := range f.Values {
+			if k > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendValue(dst, &f.Values[k].Value)
+		}
+		dst = append(dst, ']')
+	}
+	return string(append(dst, '}'))
 }

@@ -100,9 +100,6 @@ func (r *Reader) Head() Head {
 	return r.snap.head
 }
 
-// Path returns the study path with its symbolic links resolved.
-func (r *Reader) Path() string { return r.l.head }
-
 // Applied returns the last sequence number that was applied.
 func (r *Reader) Applied() uint64 { return r.applied }
 

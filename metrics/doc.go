@@ -1,6 +1,10 @@
-// Package metrics is the second log: the JSONL metrics stream of one training
-// run, written by [Runtime] and [Run], read by [Decoder], [Check], [Mixed] and
-// [Follower], folded by [Fold] into what people look at.
+// Package metrics is the log of training runs: one stream of JSON lines per run.
+//
+// A training program writes its stream with [Start], which gives the [Runtime] to
+// what runs the experiment and a [Run] to the experiment itself. [ReadStream] reads
+// a stream, [Follower] one that is being written, [Mixed] the output of a program
+// in which events stand between other lines; [Check] says what is wrong with one.
+// [Fold] makes of its events what people look at.
 //
 // A stream is one complete JSON object per line, each with ts_ms, the Unix
 // epoch in milliseconds, of one of four kinds:

@@ -172,13 +172,6 @@ type Lease struct {
 	lost   bool
 }
 
-// Number is that of the latest object put; it grows with every renewal.
-func (l *Lease) Number() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.number
-}
-
 // Held reports whether the lease cannot have been taken yet, as far as this
 // process's clock can tell.
 func (l *Lease) Held() bool {
