@@ -37,7 +37,7 @@ func worker(root string) error {
 	if err != nil {
 		return err
 	}
-	opts := Options{LeaseTerm: 2 * time.Second}
+	opts := Options{LeaseTerm: 5 * time.Second} // in which the living renew it, however busy the machine
 	return tell{newWorld()}.run(context.Background(), store, opts, strings.Split(os.Getenv("KEYS"), ","), 4)
 }
 

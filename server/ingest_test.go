@@ -304,7 +304,7 @@ func TestASyncThatFailedAnswersForNobodyWhoWaited(t *testing.T) {
 }
 
 func TestRequestsBeyondTheLimitsAreRefused(t *testing.T) {
-	s := newSite(t, Options{Limits: Limits{Body: 2 << 20, Bodies: 3 << 20, Header: 200 * time.Millisecond}})
+	s := newSite(t, Options{Limits: Limits{Body: 2 << 20, Bodies: 3 << 20, Header: 2 * time.Second}})
 	text := stream("run", 1)
 	first := firstLine(text)
 	long := append([]byte(text), append(bytes.Repeat([]byte("x"), maxLine+1), '\n')...)

@@ -208,7 +208,7 @@ test('what a writer writes appears on open pages within a second', { skip }, asy
   const w = writer(root.dir, 'live-run')
   await on('/', async overview => {
     w.line('step=1 loss=0.91')
-    await until('the run on the overview', async () => (await text(overview)).includes('live-run'), 3000)
+    await until('the run on the overview', async () => (await text(overview)).includes('live-run'))
     await on('/runs/live-run', async page => {
       const chart = page.locator('section[aria-label="loss"]')
       await until('its first point', async () => /1 point\b/.test(await chart.innerText().catch(() => '')))
@@ -216,13 +216,13 @@ test('what a writer writes appears on open pages within a second', { skip }, asy
       for (let step = 2; step <= 6; step++) {
         const began = Date.now()
         w.line(`step=${step} loss=${(0.9 / step).toFixed(4)}`)
-        await until(`point ${step}`, async () => new RegExp(`\\b${step} points`).test(await chart.innerText()), 5000)
+        await until(`point ${step}`, async () => new RegExp(`\\b${step} points`).test(await chart.innerText()))
         slowest.push(Date.now() - began)
       }
       console.log(`# a point was on the page after ${slowest.map(n => n + ' ms').join(', ')}`)
       assert.match(await chart.innerText(), /0\.15/)
       await w.end()
-      await until('the end', async () => /done/.test(await page.locator('.title').innerText()), 5000)
+      await until('the end', async () => /done/.test(await page.locator('.title').innerText()))
     })
   })
 })
@@ -268,11 +268,11 @@ test('a server that restarts is found again, and nothing is missed', { skip }, a
     await sleep(300)
     assert.match(await text(page), /restart-run/, 'what was there stays')
     await server.start()
-    await until('all three points', async () => /3 points/.test(await chart.innerText()), 15000)
+    await until('all three points', async () => /3 points/.test(await chart.innerText()))
     w.line('step=4 loss=0.5')
     await until('a fourth one', async () => /4 points/.test(await chart.innerText()))
-    assert.match(await page.locator('.linked').innerText(), /Live/)
-    assert.equal(await page.locator('.gone').innerText(), '')
+    await until('that it is live', async () => /Live/.test(await page.locator('.linked').innerText()))
+    await until('that nothing is gone', async () => await page.locator('.gone').innerText() === '')
   })
   await w.end()
 })
@@ -301,14 +301,14 @@ test('everything can be reached by the keyboard', { skip }, () => on('/runs', as
   await page.keyboard.press(' ')
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press(' ')
-  assert.equal(await page.getByRole('button', { name: 'Compare 2' }).isEnabled(), true)
+  await until('two to compare', () => page.getByRole('button', { name: 'Compare 2' }).isEnabled())
   const slug = (await page.locator('.tr.active a').innerText())
   await page.keyboard.press('Enter')
   await until('the run', () => page.url().endsWith('/runs/' + slug))
   await page.getByRole('tab', { name: 'Charts' }).focus()
   await page.keyboard.press('ArrowRight')
   await until('its details', () => page.url().includes('tab=details'))
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-selected')), 'true')
+  await until('the focus on it', async () => await page.evaluate(() => document.activeElement.getAttribute('aria-selected')) === 'true')
 }))
 
 test('a run has one colour, on its page, in lists and among others', { skip }, async () => {
@@ -383,8 +383,9 @@ test('keys are told of, and work everywhere', { skip }, () => on('/', async page
   await page.keyboard.press('g')
   await page.keyboard.press('r')
   await until('the runs', () => page.url().endsWith('/runs'))
+  await until('their filter', () => page.getByLabel('Filter by name').isVisible())
   await page.keyboard.press('/')
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Filter by name, description or tag')
+  await until('the focus on the filter', async () => await page.evaluate(() => document.activeElement.getAttribute('aria-label')) === 'Filter by name, description or tag')
   await page.keyboard.type('g?vision')
   assert.equal(await page.getByLabel('Filter by name').inputValue(), 'g?vision')
   assert.equal(await dialog.isVisible(), false)
@@ -467,11 +468,11 @@ test('dark and light follow the system and the switch', { skip }, async () => {
     const light = await back(page)
     assert.notEqual(light, dark)
     await page.getByRole('button', { name: 'Switch to dark' }).click()
-    assert.equal(await back(page), dark)
+    await until('the dark', async () => await back(page) === dark)
     await page.reload()
     assert.equal(await back(page), dark, 'the choice is kept')
     await page.getByRole('button', { name: 'Switch to light' }).click()
-    assert.equal(await back(page), light)
+    await until('the light', async () => await back(page) === light)
   })
 })
 
@@ -509,7 +510,7 @@ test('a page keeps its memory however much comes', { skip }, async () => {
     let step = 0
     const burst = async lines => {
       for (let i = 0; i < lines; i++) { step++; w.line(`step=${step} a=${Math.sin(step / 50)} b=${step % 7} c=${1 / step} d=${step}`) }
-      await until(`step ${step}`, async () => { const m = /(?:of )?([\d\u2009]+) points?/.exec(await chart.innerText()); return m && Number(m[1].replace(/\u2009/g, '')) > step - 1 }, 30000)
+      await until(`step ${step}`, async () => { const m = /(?:of )?([\d\u2009]+) points?/.exec(await chart.innerText()); return m && Number(m[1].replace(/\u2009/g, '')) > step - 1 })
     }
     for (let i = 0; i < 5; i++) await burst(1000)
     await sleep(1500)

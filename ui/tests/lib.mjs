@@ -39,12 +39,15 @@ export function writer(cwd, slug, args = []) {
   }
 }
 
+/** A free port below those that systems give to who asks for any: a server comes back at it. */
 async function freePort() {
-  const s = createServer()
-  await new Promise(done => s.listen(0, '127.0.0.1', done))
-  const { port } = s.address()
-  await new Promise(done => s.close(done))
-  return port
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000), s = createServer()
+    const free = await new Promise(done => s.once('error', () => done(false)).listen(port, '127.0.0.1', () => done(true)))
+    if (!free) continue
+    await new Promise(done => s.close(done))
+    return port
+  }
 }
 
 /** foldlog serve on a root; start it again at the same address after stop. */
@@ -57,7 +60,7 @@ export async function serve(root, args = []) {
     ended = new Promise(done => p.on('exit', done))
     for (let i = 0; ; i++) {
       try { if ((await fetch(base + '/healthz')).ok) return } catch { /* not yet */ }
-      if (i > 600 || p.exitCode !== null) throw new Error('the server does not start')
+      if (i > 1200 || p.exitCode !== null) throw new Error('the server does not start')
       await new Promise(done => setTimeout(done, 50))
     }
   }
@@ -98,8 +101,8 @@ export async function open(browser, base, path, options = {}) {
 
 export const sleep = ms => new Promise(done => setTimeout(done, ms))
 
-/** Asks until a condition holds, and returns what it gave. */
-export async function until(what, ask, ms = 8000) {
+/** Asks until a condition holds, and returns what it gave. Machines may be slow. */
+export async function until(what, ask, ms = 60_000) {
   const end = Date.now() + ms
   for (;;) {
     const got = await ask()
