@@ -20,14 +20,14 @@ type objectives struct {
 	last []float64 // NaN is a value; has tells
 	has  []bool
 	// row is the report of the present step in the making.
-	row     []float64
-	rowHas  []bool
-	step    uint64
-	open    bool
-	auto    uint64
+	row    []float64
+	rowHas []bool
+	step   uint64
+	open   bool
+	auto   uint64
 	// structured is that an event or an object has come: texts say nothing new then.
 	structured bool
-	pending []*study.MutateReport
+	pending    []*study.MutateReport
 	// news is signalled when there is something pending, room when there is
 	// room for more; closed ends the waiting for room.
 	news   chan struct{}

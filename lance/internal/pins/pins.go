@@ -119,9 +119,12 @@ func (p *Pin) keep() {
 	go func() {
 		select {
 		case <-p.stop:
-			cancel()
 		case <-ctx.Done():
+			return
 		}
+		// A renewal that is cut short may arrive after the removal: it is waited for.
+		_ = sleep.For(ctx, releaseTimeout)
+		cancel()
 	}()
 	for {
 		select {
