@@ -32,7 +32,7 @@ type MaintainOptions struct {
 	AnyAge bool
 	// All compacts and refreshes indexes however little there is to gain.
 	All bool
-	// Now is the store's time; zero is this machine's.
+	// Now is the store's time; zero asks the store, see objstore.Now.
 	Now time.Time
 	// Report, if there, is told of every pass of Maintain.
 	Report func(MaintainStats, error)

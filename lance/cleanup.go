@@ -41,7 +41,7 @@ type CleanUpOptions struct {
 	AnyAge bool
 	// Pause is slept between removals, to pace the work.
 	Pause time.Duration
-	// Now is the store's time, to compare ages with; zero is this machine's.
+	// Now is the store's time, to compare ages with; zero asks the store, see objstore.Now.
 	Now time.Time
 }
 
@@ -71,9 +71,6 @@ func (o CleanUpOptions) withDefaults() (CleanUpOptions, error) {
 	}
 	if o.KeepAge < minKeepAge && !o.AnyAge {
 		return o, fmt.Errorf("a keep age of %v is less than %v", o.KeepAge, minKeepAge)
-	}
-	if o.Now.IsZero() {
-		o.Now = time.Now()
 	}
 	return o, nil
 }
@@ -105,7 +102,12 @@ type cleaner struct {
 // committed meanwhile names files that are not new only if the latest one does. Pins are
 // looked for before, to know which are dead, and again once the versions are removed: a
 // reader that pins later finds its version gone.
-func (c *cleaner) run(ctx context.Context) error {
+func (c *cleaner) run(ctx context.Context) (err error) {
+	if c.opts.Now.IsZero() {
+		if c.opts.Now, err = objstore.Now(ctx, c.d.store, pins.Root); err != nil {
+			return err
+		}
+	}
 	if _, err := c.d.cache.pins.Settle(ctx, c.d.store); err != nil {
 		return err
 	}
@@ -258,8 +260,9 @@ func (c *cleaner) sweep(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
+	age := c.opts.SafetyAge + max(0, time.Since(c.opts.Now)) // it goes by this machine's clock
 	for _, dir := range []string{dataDir, versionsDir, transactionsDir, deletionsDir, indicesDir, pins.Root} {
-		n, err := s.Sweep(ctx, dir, c.opts.SafetyAge)
+		n, err := s.Sweep(ctx, dir, age)
 		if c.stats.Temporary += n; err != nil {
 			return err
 		}

@@ -14,7 +14,9 @@ func (a *app) catCmd() *cobra.Command {
 		Use:   "cat PATH [--from N] [--blobs]",
 		Short: "Print the committed events in order",
 		Long: `Print the committed events in order, one JSON line each, byte for byte as the
-log has them, after its header line if it has one.`,
+log has them, after its header line if it has one. Lance tables and datagen logs have
+an order by place only: rows of shards come before those that were merged into the
+table, so the events of an item may not come in the order of their sequences.`,
 		Example: "  foldlog cat search.atj | grep '\"kind\":\"set-values\"'\n  foldlog cat search.atj --from 1000",
 		Args:    operands("PATH"),
 	}

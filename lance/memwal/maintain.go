@@ -14,6 +14,7 @@ import (
 	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/internal/format"
+	"github.com/foldlog/foldlog/lance/internal/pins"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -72,7 +73,7 @@ type CollectOptions struct {
 	AnyAge bool
 	// Pause is slept between removals, to pace the work.
 	Pause time.Duration
-	// Now is the store's time; zero is this machine's.
+	// Now is the store's time; zero asks the store, see objstore.Now.
 	Now time.Time
 }
 
@@ -100,11 +101,15 @@ func (t *Table) Collect(ctx context.Context, opts CollectOptions) (CollectStats,
 	if opts.Grace < minGrace && !opts.AnyAge {
 		return CollectStats{}, fmt.Errorf("collect: a grace of %v is less than %v", opts.Grace, minGrace)
 	}
-	if opts.Now.IsZero() {
-		opts.Now = time.Now()
-	}
 	c := &collector{t: t, opts: opts, fresh: time.Now()}
-	states, err := t.states(ctx)
+	var err error
+	if opts.Now.IsZero() {
+		c.opts.Now, err = objstore.Now(ctx, t.store, pins.Root)
+	}
+	var states []*state
+	if err == nil {
+		states, err = t.states(ctx)
+	}
 	if err == nil {
 		t.forget(states)
 		err = c.run(ctx, states)
