@@ -87,12 +87,13 @@ func (r *fragmentReader) column(name string) (columnReader, error) {
 	return c, nil
 }
 
-// read decodes rows [lo, hi).
-func (c columnReader) read(ctx context.Context, lo, hi int64) (arrow.Array, error) {
+// some decodes rows from lo up to hi, or fewer, and returns where they end: see
+// datafile.File.ReadSome.
+func (c columnReader) some(ctx context.Context, lo, hi, most int64) (arrow.Array, int64, error) {
 	if c.file == nil {
-		return nulls(c.typ, hi-lo), nil
+		return nulls(c.typ, hi-lo), hi, nil
 	}
-	return c.file.Read(ctx, c.col, lo, hi)
+	return c.file.ReadSome(ctx, c.col, lo, hi, most)
 }
 
 // window returns how far from lo to read at once.
@@ -114,8 +115,9 @@ func (c columnReader) rowBytes(row int64) int64 {
 // mergeGap is up to how many bytes are read and dropped to save a request.
 const mergeGap = 8 << 10
 
-// readRows decodes rows with some numbers, which go up, with ranged reads.
-func (c columnReader) readRows(ctx context.Context, rows []int64) (arrow.Array, error) {
+// readRows decodes rows with some numbers, which go up, with ranged reads. Values that are
+// stored once for many rows and would be more bytes than most are datafile.ErrTooMuch.
+func (c columnReader) readRows(ctx context.Context, rows []int64, most int64) (arrow.Array, error) {
 	if c.file == nil {
 		return nulls(c.typ, int64(len(rows))), nil
 	}
@@ -126,7 +128,7 @@ func (c columnReader) readRows(ctx context.Context, rows []int64) (arrow.Array, 
 		for j < len(rows) && rows[j]-rows[j-1] <= gap {
 			j++
 		}
-		a, err := c.file.Read(ctx, c.col, rows[i], rows[j-1]+1)
+		a, err := c.file.ReadWithin(ctx, c.col, rows[i], rows[j-1]+1, most)
 		if err != nil {
 			return nil, err
 		}

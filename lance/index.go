@@ -340,7 +340,7 @@ func (s *scanner) indexedFragment(ctx context.Context, frag format.Fragment, add
 		if err != nil {
 			return err
 		}
-		a, err := col.readRows(ctx, rows)
+		a, err := col.readRows(ctx, rows, maxTaken)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package lance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/foldlog/foldlog/lance/internal/datafile"
 	"github.com/foldlog/foldlog/lance/internal/format"
 )
 
@@ -22,6 +24,10 @@ const DefaultBatchRows = 8192
 
 // windowBytes is about how much of a column is read at once.
 const windowBytes = 1 << 20
+
+// mostBytes is how many bytes the values may have that are read of a column at once,
+// whatever they have in the file: those that repeat are there once.
+const mostBytes = 16 * windowBytes
 
 // ScanOptions selects what a scan yields. The zero value is everything.
 type ScanOptions struct {
@@ -286,20 +292,25 @@ func upTo(n int) []int {
 
 // sparse yields rows with some numbers, in batches that fit into memory.
 func (s *scanner) sparse(ctx context.Context, r *fragmentReader, cols []columnReader, rows []int64) error {
+	most := int64(len(rows))
 	for len(rows) > 0 {
 		perRow := int64(1)
 		for _, c := range cols {
 			perRow += c.rowBytes(rows[0])
 		}
-		n := min(int64(len(rows)), int64(s.opts.BatchRows), max(1, int64(len(cols)+1)*windowBytes/perRow))
+		n := min(most, int64(len(rows)), int64(s.opts.BatchRows), max(1, int64(len(cols)+1)*windowBytes/perRow))
 		if s.opts.Limit > 0 {
 			n = min(n, s.left)
 		}
 		out := make([]arrow.Array, len(cols), len(cols)+1)
 		err := each(ctx, len(cols), func(i int) (err error) {
-			out[i], err = cols[i].readRows(ctx, rows[:n])
+			out[i], err = cols[i].readRows(ctx, rows[:n], mostBytes)
 			return err
 		})
+		if errors.Is(err, datafile.ErrTooMuch) && n > 1 {
+			most = n / 2
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -335,8 +346,8 @@ func fill(ctx context.Context, cursors []*cursor, lo, hi int64) (int64, error) {
 		if c.file != nil {
 			end = c.window(lo, c.file.Rows(), windowBytes)
 		}
-		c.arr, err = c.read(ctx, lo, end)
-		c.lo, c.hi = lo, end
+		c.lo = lo
+		c.arr, c.hi, err = c.some(ctx, lo, end, mostBytes)
 		return err
 	})
 	if err != nil {

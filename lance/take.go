@@ -69,6 +69,10 @@ func (d *Dataset) Take(ctx context.Context, addrs []uint64, columns []string) (a
 	return array.NewRecordBatch(schema, cols, int64(len(addrs))), nil
 }
 
+// maxTaken is how many bytes the values of a column may have that are taken at once from
+// one place of a fragment.
+const maxTaken = 1 << 30
+
 // takeFragment reads the rows of one fragment, which order sorts by address; an
 // address may come twice.
 func (d *Dataset) takeFragment(ctx context.Context, schema *arrow.Schema, addrs []uint64, order []int, parts [][]arrow.Array) error {
@@ -98,7 +102,7 @@ func (d *Dataset) takeFragment(ctx context.Context, schema *arrow.Schema, addrs 
 		if err != nil {
 			return err
 		}
-		a, err := c.readRows(ctx, rows)
+		a, err := c.readRows(ctx, rows, maxTaken)
 		if err == nil && len(repeat) != len(rows) {
 			a, err = pick(a, repeat)
 		}

@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"errors"
 	"math"
 	"math/bits"
 
@@ -91,8 +92,13 @@ func slice(a arrow.Array, lo, hi int64) arrow.Array {
 	return array.NewSlice(a, lo, hi)
 }
 
-// variableBuilder gathers values of varying length.
+// errFull says that a value has no place any more in what is read at once: those before
+// are what there is.
+var errFull = errors.New("full")
+
+// variableBuilder gathers values of varying length, up to so many bytes, but at least one.
 type variableBuilder struct {
+	most    int64
 	typ     arrow.DataType
 	large   bool
 	n       int64
@@ -102,9 +108,9 @@ type variableBuilder struct {
 	data    []byte
 }
 
-func newVariableBuilder(t arrow.DataType, n int64) *variableBuilder {
+func newVariableBuilder(t arrow.DataType, n, most int64) *variableBuilder {
 	_, large := isVariable(t)
-	b := &variableBuilder{typ: t, large: large}
+	b := &variableBuilder{typ: t, large: large, most: most}
 	width := int64(4)
 	if large {
 		width = 8
@@ -138,6 +144,9 @@ func (b *variableBuilder) appendEnd(end uint64, valid bool) error {
 
 func (b *variableBuilder) append(v []byte, valid bool) error {
 	if valid {
+		if int64(len(b.data)+len(v)) > b.most && b.n > 0 {
+			return errFull
+		}
 		b.data = append(b.data, v...)
 	}
 	return b.appendEnd(uint64(len(b.data)), valid)

@@ -329,15 +329,84 @@ func TestHostileLengthsAreRefused(t *testing.T) {
 	}
 }
 
+// fuzzed bounds what one input may cost: rows of a column, and columns.
+const (
+	fuzzedRows    = 2000
+	fuzzedColumns = 40
+)
+
+// readFew is readAll for inputs that are many: some rows of some columns, in parts.
+func readFew(ctx context.Context, file []byte) error {
+	f, err := Open(ctx, source(file), int64(len(file)))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for c := range min(f.Columns(), fuzzedColumns) {
+		for lo := int64(0); lo < min(f.Rows(), fuzzedRows); {
+			a, end, err := f.ReadSome(ctx, c, lo, min(f.Window(c, lo, 64<<10), lo+fuzzedRows/4), 64<<10)
+			if err != nil {
+				errs = append(errs, err)
+				break
+			}
+			if end <= lo || int64(a.Len()) != end-lo {
+				return fmt.Errorf("%d rows of %d to %d", a.Len(), lo, end)
+			}
+			_, _ = a.ValueStr(0), a.ValueStr(a.Len()-1)
+			lo = end
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// FuzzDataFile begins with files of some kilobytes; those of a hundred and more take
+// milliseconds each.
 func FuzzDataFile(f *testing.F) {
 	for _, b := range samples(f) {
-		f.Add(b)
+		if len(b) < 16<<10 {
+			f.Add(b)
+		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := readAll(t.Context(), b); !allowed(err) {
+		if err := readFew(t.Context(), b); !allowed(err) {
 			t.Error(err)
 		}
 	})
+}
+
+// repeating is a file of rows that are all the one item of a dictionary.
+func repeating(t *testing.T, rows, item int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := NewWriter(&b, []format.Field{{Name: "v", Logical: "string"}})
+	ok(t, err)
+	items := wire.Builder(nil).Bytes(encBinary, wire.Builder(nil).Bytes(1, nullable(1, wire.Builder(nil).Bytes(1, flatEncoding(64, 1)))).
+		Bytes(2, flatEncoding(8, 2)).Uint(3, uint64(item+1)))
+	dict := wire.Builder(nil).Bytes(encDictionary, wire.Builder(nil).Bytes(1, nullable(1, wire.Builder(nil).Bytes(1, flatEncoding(8, 0)))).
+		Bytes(2, items).Uint(3, 1))
+	ok(t, w.page(w.cols[0], int64(rows), dict, bytes.Repeat([]byte{1}, rows), le.AppendUint64(nil, uint64(item)), bytes.Repeat([]byte("x"), item)))
+	w.rows = int64(rows)
+	ok(t, w.Close())
+	return b.Bytes()
+}
+
+// TestValuesThatAreThereOnceAreReadInParts: a page of 200 KB with 10 GB of values.
+func TestValuesThatAreThereOnceAreReadInParts(t *testing.T) {
+	const rows, item, most = 100_000, 100_000, 1 << 20
+	file := repeating(t, rows, item)
+	f, err := Open(t.Context(), source(file), int64(len(file)))
+	ok(t, err)
+	a, end, err := f.ReadSome(t.Context(), 0, 5, f.Window(0, 5, most), most)
+	ok(t, err)
+	if n := end - 5; n != most/item || int64(a.Len()) != n || a.(*array.String).Value(3) != strings.Repeat("x", item) {
+		t.Errorf("%d rows, up to %d", a.Len(), end)
+	}
+	if _, err := f.ReadWithin(t.Context(), 0, 0, rows, most); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("10 GB within a MiB: %v", err)
+	}
+	if a, end, err = f.ReadSome(t.Context(), 0, 7, 9, 10); err != nil || end != 8 || a.Len() != 1 {
+		t.Errorf("up to %d: %v", end, err)
+	}
 }
 
 // TestPagesOfFewBytesAreReadInParts: rows that take nothing in a file take memory.
@@ -407,7 +476,7 @@ func TestLevelsThatAreNoNumbersAreRefused(t *testing.T) {
 	p := &page{rows: 3, body: body, buffers: []span{{0, 0}, {0, int64(len(block))}}}
 	dec, err := parsePageLayout(p, arrow.PrimitiveTypes.Int64)
 	ok(t, err)
-	if _, err := dec.decode(t.Context(), reader{source(block), p}, 0, 3); !errors.Is(err, format.ErrCorrupt) {
+	if _, err := dec.decode(t.Context(), reader{source(block), p}, 0, 3, maxExpanded); !errors.Is(err, format.ErrCorrupt) {
 		t.Errorf("error %v", err)
 	}
 }

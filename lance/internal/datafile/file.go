@@ -202,50 +202,83 @@ func (f *File) Window(col int, row, budget int64) int64 {
 	return min(row+n, p.first+p.rows)
 }
 
-// Read decodes rows [lo, hi) of a column.
+// ErrTooMuch is the error of rows whose bytes are more than are to be read at once. It
+// wraps ErrCorrupt.
+var ErrTooMuch = fmt.Errorf("%w: the rows take too much memory", format.ErrCorrupt)
+
+// Read decodes rows [lo, hi) of a column, which must not take more than a GiB.
 func (f *File) Read(ctx context.Context, col int, lo, hi int64) (arrow.Array, error) {
+	return f.ReadWithin(ctx, col, lo, hi, maxExpanded)
+}
+
+// ReadWithin decodes rows [lo, hi) of a column. More than one row whose values have more
+// bytes than most, as those of a dictionary of long ones have, are ErrTooMuch.
+func (f *File) ReadWithin(ctx context.Context, col int, lo, hi, most int64) (arrow.Array, error) {
+	a, end, err := f.ReadSome(ctx, col, lo, hi, most)
+	if err == nil && end < hi {
+		return nil, fmt.Errorf("column %s: rows %d to %d: %w", f.columns[col].field.Name, lo, hi, ErrTooMuch)
+	}
+	return a, err
+}
+
+// ReadSome decodes rows of a column from lo up to hi, or fewer, but at least one, so that
+// their values have not many more bytes than most. It returns where they end.
+func (f *File) ReadSome(ctx context.Context, col int, lo, hi, most int64) (a arrow.Array, end int64, err error) {
 	if col < 0 || col >= len(f.columns) || lo < 0 || hi > f.rows || lo > hi {
-		return nil, fmt.Errorf("rows %d to %d of column %d: a file of %d rows and %d columns", lo, hi, col, f.rows, len(f.columns))
+		return nil, lo, fmt.Errorf("rows %d to %d of column %d: a file of %d rows and %d columns", lo, hi, col, f.rows, len(f.columns))
 	}
 	c := &f.columns[col]
 	typ, err := format.ArrowType(c.field.Logical)
 	if err != nil {
-		return nil, fmt.Errorf("column %s: %w", c.field.Name, err)
+		return nil, lo, fmt.Errorf("column %s: %w", c.field.Name, err)
 	}
 	if (hi-lo)*c.bits/8 > maxExpanded {
-		return nil, fmt.Errorf("column %s: %w", c.field.Name, corrupt("%d rows at once", hi-lo))
+		return nil, lo, fmt.Errorf("column %s: %w", c.field.Name, corrupt("%d rows at once", hi-lo))
 	}
 	if lo == hi {
-		return Nulls(typ, 0), nil
+		return Nulls(typ, 0), lo, nil
 	}
 	var parts []arrow.Array
-	for i := c.pageAt(lo); lo < hi; i++ {
+	full := false
+	for i := c.pageAt(lo); lo < hi && !full; i++ {
 		p := c.pages[i]
 		end := min(hi, p.first+p.rows)
-		part, err := f.readPage(ctx, p, typ, lo-p.first, end-p.first)
+		part, err := f.readPage(ctx, p, typ, lo-p.first, end-p.first, most)
 		if err != nil {
-			return nil, fmt.Errorf("column %s: page %d: %w", c.field.Name, i, corruptly(err))
+			return nil, lo, fmt.Errorf("column %s: page %d: %w", c.field.Name, i, corruptly(err))
 		}
 		parts = append(parts, part)
-		lo = end
+		lo += int64(part.Len())
+		most -= valueBytes(part)
+		full = lo < end || most <= 0
 	}
 	if len(parts) == 1 {
-		return parts[0], nil
+		return parts[0], lo, nil
 	}
-	return array.Concatenate(parts, memory.DefaultAllocator)
+	a, err = array.Concatenate(parts, memory.DefaultAllocator)
+	return a, lo, err
 }
 
-func (f *File) readPage(ctx context.Context, p *page, typ arrow.DataType, lo, hi int64) (arrow.Array, error) {
+// valueBytes is how many bytes the values of an array have that have a length of their own.
+func valueBytes(a arrow.Array) int64 {
+	if variable, _ := isVariable(a.DataType()); !variable || a.Data().Buffers()[2] == nil {
+		return 0
+	}
+	return int64(a.Data().Buffers()[2].Len())
+}
+
+func (f *File) readPage(ctx context.Context, p *page, typ arrow.DataType, lo, hi, most int64) (arrow.Array, error) {
 	dec, err := f.decoderOf(p, typ)
 	if err != nil {
 		return nil, err
 	}
-	return dec.decode(ctx, reader{f.src, p}, lo, hi)
+	return dec.decode(ctx, reader{f.src, p}, lo, hi, most)
 }
 
-// decoder decodes rows [lo, hi) of one page.
+// decoder decodes rows [lo, hi) of one page, or fewer, but at least one, where values that
+// are stored once for many rows would have more bytes than most.
 type decoder interface {
-	decode(ctx context.Context, r reader, lo, hi int64) (arrow.Array, error)
+	decode(ctx context.Context, r reader, lo, hi, most int64) (arrow.Array, error)
 }
 
 // decoderOf parses a page's encoding. It is cheap next to reading the page, and

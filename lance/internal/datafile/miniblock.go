@@ -92,7 +92,7 @@ func (d miniBlock) chunks(ctx context.Context, r reader) ([]chunk, error) {
 	return out, nil
 }
 
-func (d miniBlock) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Array, error) {
+func (d miniBlock) decode(ctx context.Context, r reader, lo, hi, most int64) (arrow.Array, error) {
 	chunks, err := d.chunks(ctx, r)
 	if err != nil {
 		return nil, err
@@ -121,13 +121,13 @@ func (d miniBlock) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Ar
 			return nil, err
 		}
 	}
-	b := newBuilder(d.typ, hi-lo)
+	b := newBuilder(d.typ, hi-lo, most)
 	for _, c := range chunks {
-		if err := d.chunk(b, c, raw[c.at.off-base:c.at.end()-base], dict, lo, hi); err != nil {
-			return nil, err
+		if err = d.chunk(b, c, raw[c.at.off-base:c.at.end()-base], dict, lo, hi); err != nil {
+			break
 		}
 	}
-	return b.array(), nil
+	return b.upTo(err)
 }
 
 // cutter splits a chunk into parts that are each padded to eight bytes.

@@ -2,6 +2,7 @@ package datafile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -156,7 +157,7 @@ func parseNullable(b []byte, typ arrow.DataType) (decoder, error) {
 
 type allNull struct{ typ arrow.DataType }
 
-func (d allNull) decode(_ context.Context, _ reader, lo, hi int64) (arrow.Array, error) {
+func (d allNull) decode(_ context.Context, _ reader, lo, hi, _ int64) (arrow.Array, error) {
 	return Nulls(d.typ, hi-lo), nil
 }
 
@@ -194,7 +195,7 @@ func newFixed(b []byte, validity int, typ arrow.DataType) (decoder, error) {
 }
 
 // decode reads from a multiple of eight rows, where bits begin a byte.
-func (d fixed) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Array, error) {
+func (d fixed) decode(ctx context.Context, r reader, lo, hi, _ int64) (arrow.Array, error) {
 	start := lo &^ 7
 	n := hi - start
 	off, size := start/8*d.bits, (n*d.bits+7)/8
@@ -244,7 +245,7 @@ func parseBinary(b []byte, typ arrow.DataType) (decoder, error) {
 	return binaryPage{typ, endsBuf, valuesBuf, wire.Uint(fields, 3)}, nil
 }
 
-func (d binaryPage) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Array, error) {
+func (d binaryPage) decode(ctx context.Context, r reader, lo, hi, _ int64) (arrow.Array, error) {
 	if lo == 0 && hi == r.page.rows && d.values < len(r.page.buffers) && d.values >= 0 { // both buffers at once
 		ends, data, err := r.readBoth(ctx, d.ends, 0, 8*hi, d.values, 0, r.page.buffers[d.values].n)
 		if err != nil {
@@ -275,7 +276,7 @@ func (d binaryPage) end(b []byte) (end uint64, valid bool) {
 
 // build makes an array from the ends of its rows; fetch reads the bytes from start.
 func (d binaryPage) build(ends []byte, start uint64, fetch func(off, n int64) ([]byte, error), rows, size int64) (arrow.Array, error) {
-	b := newVariableBuilder(d.typ, rows)
+	b := newVariableBuilder(d.typ, rows, maxExpanded)
 	last := start
 	for ; len(ends) > 0; ends = ends[8:] {
 		end, valid := d.end(ends)
@@ -344,7 +345,7 @@ func parseDictionary(b []byte, typ arrow.DataType) (decoder, error) {
 	return dictionaryPage{typ, int64(bits), buf, d.(binaryPage), int64(n)}, nil
 }
 
-func (d dictionaryPage) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Array, error) {
+func (d dictionaryPage) decode(ctx context.Context, r reader, lo, hi, most int64) (arrow.Array, error) {
 	ends, data, err := r.readBoth(ctx, d.items.ends, 0, 8*d.numItems, d.items.values, 0, r.bufferSize(d.items.values))
 	if err != nil {
 		return nil, err
@@ -358,7 +359,7 @@ func (d dictionaryPage) decode(ctx context.Context, r reader, lo, hi int64) (arr
 	if err != nil {
 		return nil, err
 	}
-	return gather(d.typ, items, hi-lo, func(i int64) (int64, bool) {
+	return gather(d.typ, items, hi-lo, most, func(i int64) (int64, bool) {
 		k := readUint(raw[i*width:], d.bits)
 		return int64(k) - 1, k != 0
 	})
@@ -384,13 +385,13 @@ func readUint(b []byte, bits int64) uint64 {
 	return le.Uint64(b)
 }
 
-// gather builds an array of items picked by number.
-func gather(typ arrow.DataType, items arrow.Array, n int64, pick func(i int64) (int64, bool)) (arrow.Array, error) {
+// gather builds an array of items picked by number, as many as have place.
+func gather(typ arrow.DataType, items arrow.Array, n, most int64, pick func(i int64) (int64, bool)) (arrow.Array, error) {
 	src, ok := ViewBytes(items)
 	if !ok {
 		return nil, corrupt("dictionary of %s", items.DataType())
 	}
-	b := newVariableBuilder(typ, n)
+	b := newVariableBuilder(typ, n, most)
 	for i := range n {
 		k, valid := pick(i)
 		if valid && (k < 0 || k >= int64(items.Len())) {
@@ -402,7 +403,11 @@ func gather(typ arrow.DataType, items arrow.Array, n int64, pick func(i int64) (
 			}
 			continue
 		}
-		if err := b.append(src.At(int(k)), true); err != nil {
+		err := b.append(src.At(int(k)), true)
+		if errors.Is(err, errFull) {
+			break
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package datafile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -83,10 +84,10 @@ type builder struct {
 	data     []byte
 }
 
-func newBuilder(typ arrow.DataType, n int64) *builder {
+func newBuilder(typ arrow.DataType, n, most int64) *builder {
 	b := &builder{typ: typ, width: bitWidth(typ)}
 	if v, _ := isVariable(typ); v {
-		b.variable = newVariableBuilder(typ, n)
+		b.variable = newVariableBuilder(typ, n, most)
 		return b
 	}
 	b.valid = make([]byte, 0, (n+7)/8)
@@ -139,6 +140,14 @@ func (b *builder) appendNum(num uint64) {
 	default:
 		b.data = le.AppendUint64(b.data, num)
 	}
+}
+
+// upTo is the array of what was added before an error, if that is that it is full.
+func (b *builder) upTo(err error) (arrow.Array, error) {
+	if err != nil && !errors.Is(err, errFull) {
+		return nil, err
+	}
+	return b.array(), nil
 }
 
 func (b *builder) array() arrow.Array {
@@ -208,7 +217,7 @@ func littleEndian(b []byte) (v uint64) {
 	return v
 }
 
-func (d constant) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Array, error) {
+func (d constant) decode(ctx context.Context, r reader, lo, hi, most int64) (arrow.Array, error) {
 	if d.null {
 		return Nulls(d.typ, hi-lo), nil
 	}
@@ -226,16 +235,13 @@ func (d constant) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Arr
 	if err != nil {
 		return nil, err
 	}
-	if v := value.bytes; len(v) == 1 && int64(len(v[0]))*(hi-lo) > maxExpanded {
-		return nil, corrupt("%d rows of a constant of %d bytes", hi-lo, len(v[0]))
-	}
-	b := newBuilder(d.typ, hi-lo)
+	b := newBuilder(d.typ, hi-lo, most)
 	for i := range hi - lo {
-		if err := b.add(value, 0, def == nil || def[i] == 0); err != nil {
-			return nil, err
+		if err = b.add(value, 0, def == nil || def[i] == 0); err != nil {
+			break
 		}
 	}
-	return b.array(), nil
+	return b.upTo(err)
 }
 
 // definition reads the levels of rows [lo, hi): zero is a value, one a null.
@@ -332,7 +338,7 @@ func parseFullZip(x wire.Message, typ arrow.DataType) (decoder, error) {
 }
 
 // decode finds the rows by the offsets in buffer 1: one number per row, and the end.
-func (d fullZip) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Array, error) {
+func (d fullZip) decode(ctx context.Context, r reader, lo, hi, most int64) (arrow.Array, error) {
 	start, end, err := d.bounds(ctx, r, lo, hi)
 	if err != nil {
 		return nil, err
@@ -341,22 +347,18 @@ func (d fullZip) decode(ctx context.Context, r reader, lo, hi int64) (arrow.Arra
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder(d.typ, hi-lo)
-	total := int64(0)
+	b := newBuilder(d.typ, hi-lo, most)
 	for range hi - lo {
 		var v []byte
 		var valid bool
 		if v, valid, raw, err = d.next(raw); err != nil {
 			return nil, err
 		}
-		if total += int64(len(v)); total > maxExpanded {
-			return nil, corrupt("rows of more than %d bytes", int64(maxExpanded))
-		}
-		if err := b.add(values{bytes: [][]byte{v}}, 0, valid); err != nil {
-			return nil, err
+		if err = b.add(values{bytes: [][]byte{v}}, 0, valid); err != nil {
+			break
 		}
 	}
-	return b.array(), nil
+	return b.upTo(err)
 }
 
 func (d fullZip) bounds(ctx context.Context, r reader, lo, hi int64) (start, end int64, err error) {
