@@ -160,7 +160,7 @@ export function Parallel(p: Props) {
         <canvas ref={canvas} role="img" style={{ width: least, height }} aria-label={`Parallel coordinates of ${plural(shown.length, one, many)} over ${p.axes.map(a => a.name).join(', ')}; the table of ${many} has the same values`} />
         <canvas ref={over} aria-hidden="true" style={{ width: least, height, position: 'absolute', inset: 0 }} onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={e => { if (e.pointerType !== 'touch') setHover(null) }} />
       </div>
-      {t && hover && <div class="plot-tip" style={{ top: Math.min(hover.y + 10, height - 160), ...(hover.x > width / 2 ? { right: width - hover.x + 14 } : { left: hover.x + 14 }) }}><div class="plot-tip-title">{t.title}</div>{t.rows.map((r, i) => <div class="plot-tip-row" key={i}><span>{r.label}</span><b>{r.value}</b></div>)}</div>}
+      {t && hover && <div class="plot-tip" style={{ top: Math.max(0, Math.min(hover.y + 10, height - 30 - 18 * t.rows.length)), ...(hover.x > width / 2 ? { right: width - hover.x + 14 } : { left: hover.x + 14 }) }}><div class="plot-tip-title">{t.title}</div>{t.rows.map((r, i) => <div class="plot-tip-row" key={i}><span>{r.label}</span><b>{r.value}</b></div>)}</div>}
       <div class="legend" style={{ padding: '4px 8px 8px' }}>
         <span><i class="swatch" style={{ background: scaleColor(1) }} />best</span><span><i class="swatch" style={{ background: scaleColor(0.05) }} />worst</span>
         {shown.length < complete && <span class="muted">{count(shown.length)} of {plural(complete, 'complete trial')}: the best {count(mostBest)}, and an even sample of the rest</span>}

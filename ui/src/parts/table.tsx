@@ -200,8 +200,8 @@ export function Table<T>(p: TableProps<T>) {
   )
 }
 
-/** How many letters of a heading there is room for. */
-const longest = <T,>(c: Column<T>) => c.grow ? 80 : Math.max(8, Math.floor((c.width - 30) / 8.8))
+/** How many letters of a long heading there is room for; columns are made wide enough for short ones. */
+const longest = <T,>(c: Column<T>) => c.grow ? 80 : c.title.length <= 15 ? 15 : Math.max(8, Math.floor((c.width - 30) / 8.8))
 
 function Head<T>({ c, sort, onSort }: { c: Column<T>; sort?: string; onSort?: (s: string) => void }) {
   if (!c.sort || !onSort) return <span role="columnheader" class={c.right ? 'right' : ''} title={c.title}>{middle(c.title, longest(c))}</span>
