@@ -29,7 +29,7 @@ const (
 	rounds = 4   // of perturbing at most
 	sure   = 0.8 // how likely the wanted digit must be
 	// lease is short, so that a second process soon takes over from a first.
-	lease = time.Second
+	lease = 2 * time.Second
 )
 
 // Make runs the pipeline on the log under root to its end, from where it was. It
