@@ -155,7 +155,7 @@ func valueRows(v *studyview.Comparison, row func(string, func(*studyview.Compare
 	for _, name := range names {
 		row("param "+name, func(s *studyview.ComparedStudy) string {
 			if i := slices.IndexFunc(s.BestParams, func(p study.Param) bool { return p.Name == name }); i >= 0 {
-				return s.BestParams[i].Text()
+				return studyview.ParamText(s.BestParams[i])
 			}
 			return "-"
 		})

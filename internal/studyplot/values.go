@@ -48,19 +48,34 @@ func (p *Plot) history() error {
 			return p.none("no completed trial has a value that is not NaN")
 		}
 		c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "trial"}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: studyview.MetricNames(p.st)[objective]}})
-		drawn, note := p.sample(len(points), func(i int) bool { return points[i].Improved })
-		dots := chart.Series{Style: chart.Dots, Legend: "completed trials", Colour: colourTrials, Faint: true}
-		var trials []uint64
-		for _, i := range drawn {
-			dots.X, dots.Y = append(dots.X, float64(points[i].Trial.Number)), append(dots.Y, points[i].Value)
-			trials = append(trials, points[i].Trial.Number)
-		}
-		dots.Size = dotSize(len(trials))
-		c.add(dots, trials)
+		c.note(p.results(c, objective, points))
 		c.add(stairs(points))
-		c.note(note)
 	}
 	return nil
+}
+
+// results adds the values of the completed trials, those that are NaN too, which the
+// best so far does not know.
+func (p *Plot) results(c *studyChart, objective int, points []analysis.HistoryPoint) (note string) {
+	improved := map[uint64]bool{}
+	for _, h := range points {
+		improved[h.Trial.Number] = h.Improved
+	}
+	var all []*study.Trial
+	for t := range p.snap.Trials(p.st.ID, study.TrialFilter{States: []study.State{study.Complete}}) {
+		if objective < len(t.Values) {
+			all = append(all, t)
+		}
+	}
+	drawn, note := p.sample(len(all), func(i int) bool { return improved[all[i].Number] })
+	dots := chart.Series{Style: chart.Dots, Legend: "completed trials", Colour: colourTrials, Faint: true, Size: dotSize(len(drawn))}
+	var trials []uint64
+	for _, i := range drawn {
+		dots.X, dots.Y = append(dots.X, float64(all[i].Number)), append(dots.Y, all[i].Values[objective])
+		trials = append(trials, all[i].Number)
+	}
+	c.add(dots, trials)
+	return note
 }
 
 // stairs are the corners of the best so far, infinite ones left out.

@@ -20,11 +20,15 @@ func ValuesText(values []float64) string {
 func ParamsText(params []study.Param) string {
 	texts := make([]string, len(params))
 	for i, p := range params {
-		value := p.Text()
-		if p.Value.Kind() == study.ValueF64 {
-			value = strconv.FormatFloat(p.Value.F64(), 'g', 4, 64)
-		}
-		texts[i] = p.Name + "=" + value
+		texts[i] = p.Name + "=" + ParamText(p)
 	}
 	return strings.Join(texts, " ")
+}
+
+// ParamText spells the value of a parameter for people: a float with four digits.
+func ParamText(p study.Param) string {
+	if p.Value.Kind() == study.ValueF64 {
+		return strconv.FormatFloat(p.Value.F64(), 'g', 4, 64)
+	}
+	return p.Text()
 }
