@@ -74,10 +74,14 @@ func (f *folding) complete(e *Event) {
 	if done.Instance == "" {
 		done.Instance = f.instance(e)
 	}
+	at := len(it.Steps)
 	it.Steps = append(it.Steps, done)
 	cursor := done.Step
 	it.Cursor = &cursor
-	it.done[done.Instance] = true
+	it.done[stepKey{done.Instance, -1}] = at
+	if done.Iteration != nil {
+		it.done[stepKey{done.Instance, *done.Iteration}] = at
+	}
 }
 
 // instance tells executions apart where the schema does not: by the enclosing

@@ -229,7 +229,8 @@ func TestIterationsAreToldApart(t *testing.T) {
 		events = append(events, e)
 	}
 	it := Fold(events)
-	if !it.Done("refine") || it.Done("score") || *it.Cursor.Iteration != 2 {
+	if !it.Done("refine") || it.Done("score") || !it.DoneStep(Step{Instance: "refine", Iteration: round(2)}) ||
+		it.DoneStep(Step{Instance: "refine", Iteration: round(3)}) || *it.Cursor.Iteration != 2 {
 		t.Errorf("%+v", it.Steps)
 	}
 }

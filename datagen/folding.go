@@ -25,7 +25,7 @@ type folding struct {
 
 func newFolding() *folding {
 	return &folding{epochs: map[string]bool{}, void: map[string]string{}, spoilt: map[string]bool{},
-		item: Item{LastSeq: -1, done: map[string]bool{}, fields: map[string]int{}}}
+		item: Item{LastSeq: -1, done: map[stepKey]int{}, fields: map[string]int{}}}
 }
 
 // add folds events that come after those before, a checkpoint at a time. It

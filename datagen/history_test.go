@@ -14,7 +14,7 @@ import (
 
 // itemDiff compares items with all that they keep.
 func itemDiff(want, got *Item) string {
-	return cmp.Diff(want, got, cmp.AllowUnexported(Item{}),
+	return cmp.Diff(want, got, cmp.AllowUnexported(Item{}), cmp.Comparer(func(a, b stepKey) bool { return a == b }),
 		cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }))
 }
 

@@ -59,9 +59,9 @@ type Item struct {
 	// Faults say where the events contradict each other, at most MaxFaults.
 	Faults []Fault
 
-	last    *Fault          // the last fault
-	created int64           // sequence of the latest creation
-	done    map[string]bool // instances of completed steps
+	last    *Fault // the last fault
+	created int64  // sequence of the latest creation
+	done    map[stepKey]int
 	fields  map[string]int
 }
 
@@ -156,7 +156,23 @@ func (it *Item) standing(before int64) *Fault {
 
 // Done reports whether an execution of a step is complete (see Step.Instance).
 func (it *Item) Done(instance string) bool {
-	return it.done[instance]
+	_, ok := it.done[stepKey{instance, -1}]
+	return ok
+}
+
+// DoneStep reports whether a step is complete, in its iteration if it has one.
+func (it *Item) DoneStep(s Step) bool {
+	if s.Iteration == nil {
+		return it.Done(s.Instance)
+	}
+	_, ok := it.done[stepKey{s.Instance, *s.Iteration}]
+	return ok
+}
+
+// stepKey is an execution of a step, with -1 for any iteration.
+type stepKey struct {
+	instance  string
+	iteration int64
 }
 
 // Field returns a field by its name.
