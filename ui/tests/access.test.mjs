@@ -116,6 +116,7 @@ function nameless() {
   for (const el of document.querySelectorAll('canvas:not([aria-hidden])')) if (!el.getAttribute('aria-label')) found.push('no label: ' + el.outerHTML.slice(0, 120))
   const ids = [...document.querySelectorAll('[id]')].map(e => e.id)
   for (const id of ids.filter((id, i) => ids.indexOf(id) !== i)) found.push('twice: #' + id)
+  for (const el of document.querySelectorAll('[aria-activedescendant]')) if (!document.getElementById(el.getAttribute('aria-activedescendant'))) found.push('points nowhere: ' + el.getAttribute('aria-activedescendant'))
   if (document.querySelectorAll('h1').length > 1) found.push('more than one heading of the first level')
   return found
 }
@@ -180,6 +181,8 @@ test('fingers zoom a chart, read its values, and scroll the page past it', { ski
     const box = await chart.locator('canvas').boundingBox(), y = box.y + box.height / 2, x = part => box.x + 40 + (box.width - 50) * part
     await fingers([[x(0.5), y]], [[x(0.55), y]], [[x(0.6), y]])
     await until('a value', async () => /step 1[78]\d/.test(await page.locator('.plot-tip').innerText().catch(() => '')))
+    const tip = await page.locator('.plot-tip').boundingBox()
+    assert.ok(tip.x >= 0 && tip.x + tip.width <= 390, `the value is at ${tip.x}, ${tip.width} wide`)
     await fingers([[x(0.4), y], [x(0.6), y]], [[x(0.3), y], [x(0.7), y]], [[x(0.2), y], [x(0.8), y]], [[x(0.1), y], [x(0.9), y]])
     await until('a nearer look', () => new URL(page.url()).searchParams.has('from'))
     const q = new URL(page.url()).searchParams, span = Number(q.get('to')) - Number(q.get('from'))
@@ -344,4 +347,22 @@ test('a finger goes through a list of a million items, row by row and by the tho
     await until('near the end', async () => { const n = await first(); return n > total - 80 && n < total - 10 })
     assert.deepEqual(page.faults, [])
   } finally { await page.context().close() }
+})
+
+test('a root without logs says how each kind begins', { skip }, async () => {
+  const empty = tempRoot(), other = await serve(empty.dir)
+  const page = await open(browser, other.base, '/', phone)
+  try {
+    for (const [path, how] of [['/', 'foldlog metrics record'], ['/runs', 'foldlog metrics record'], ['/studies', 'foldlog study create'], ['/datagen', 'foldlog datagen init']]) {
+      await page.goto(other.base + path)
+      const code = page.locator('main code, main pre').filter({ hasText: how })
+      await until(how + ' on ' + path, () => code.isVisible())
+      const [y, clipped] = await code.evaluate(el => [el.getBoundingClientRect().bottom, el.closest('.table')?.getBoundingClientRect().bottom ?? innerHeight])
+      assert.ok(y <= clipped, `${path} cuts off how to begin`)
+    }
+  } finally {
+    await page.context().close()
+    await other.stop()
+    empty.remove()
+  }
 })

@@ -175,12 +175,12 @@ export function Plot(p: PlotProps) {
 }
 
 function TipBox({ tip, g, width, hint }: { tip: Tip; g: Omit<Geom, 'ctx'>; width: number; hint: string }) {
-  const right = tip.at[0] > width / 2
+  const right = tip.at[0] > width / 2, room = (right ? tip.at[0] : width - tip.at[0]) - 8
   return (
     <>
       {tip.cross !== false && <div class="plot-cross" style={{ left: tip.at[0], top: g.top, height: g.bottom - g.top }} />}
       {tip.mark?.map(([x, y, c], i) => <div key={i} class="plot-dot" style={{ left: x, top: y, borderColor: c }} />)}
-      <div class="plot-tip" style={{ top: g.top, ...(right ? { right: width - tip.at[0] + 12 } : { left: tip.at[0] + 12 }) }}>
+      <div class="plot-tip" style={{ top: g.top, maxWidth: Math.min(340, room), ...(right ? { right: width - tip.at[0] + 12 } : { left: tip.at[0] + 12 }) }}>
         <div class="plot-tip-title">{tip.title}</div>
         {tip.rows.map((r, i) => (
           <div key={i} class={r.strong ? 'plot-tip-row strong' : 'plot-tip-row'}>

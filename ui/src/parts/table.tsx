@@ -183,8 +183,8 @@ export function Table<T>(p: TableProps<T>) {
   const rows = total ?? 12
   return (
     <div class="table" role="grid" aria-label={p.label} aria-rowcount={rows + 1} tabIndex={0} ref={box} onKeyDown={key}
-      aria-activedescendant={total ? `${p.label}-${active}` : undefined}
-      style={p.height ? { height: Math.min(p.height, Math.max(2, rows + 1) * rowHeight + 14) } : total === null ? undefined : { maxHeight: Math.max(5, rows + 1) * rowHeight + 16 }} onScroll={view.moved}>
+      aria-activedescendant={total ? rowId(p.label, active) : undefined}
+      style={total === 0 ? { height: 'auto' } : p.height ? { height: Math.min(p.height, Math.max(2, rows + 1) * rowHeight + 14) } : total === null ? undefined : { maxHeight: Math.max(5, rows + 1) * rowHeight + 16 }} onScroll={view.moved}>
       <div style={{ minWidth: least }}>
         <div class="tr th" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
           {p.onSelect && <span role="columnheader"><span class="sr">chosen</span></span>}
@@ -215,10 +215,12 @@ function Head<T>({ c, sort, onSort }: { c: Column<T>; sort?: string; onSort?: (s
   )
 }
 
+const rowId = (label: string, i: number) => `${label.replaceAll(' ', '-')}-${i}`
+
 function Row<T>({ i, p, row, active, template, onActive }: { i: number; p: TableProps<T>; row: T | undefined; active: boolean; template: string; onActive: (i: number) => void }) {
   const id = row && p.id(row)
   return (
-    <div class={active ? 'tr active' : 'tr'} role="row" id={`${p.label}-${i}`} aria-rowindex={i + 2} style={{ gridTemplateColumns: template }}
+    <div class={active ? 'tr active' : 'tr'} role="row" id={rowId(p.label, i)} aria-rowindex={i + 2} style={{ gridTemplateColumns: template }}
       onClick={e => {
         onActive(i)
         if (row && p.href && !(e.target as Element).closest('a, button, input, label') && !getSelection()?.toString()) go(p.href(row))
