@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 
+	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/journal"
@@ -40,7 +42,7 @@ func (journalKind) Parts(log string) []string {
 	return parts
 }
 
-func (k journalKind) Summarize(_ context.Context, log string) (summary, error) {
+func (k journalKind) Summarize(ctx context.Context, log string) (summary, error) {
 	s := summary{}
 	var err error
 	if s.ModifiedMS, err = journal.LastChange(log, k.reading()); err != nil {
@@ -65,10 +67,62 @@ func (k journalKind) Summarize(_ context.Context, log string) (summary, error) {
 	if r.Header().Format < journal.FormatVersion {
 		s.Detail = fmt.Sprintf("format %d, to be migrated", r.Header().Format)
 	} else {
-		s.Detail = plural(int64(r.Head().Ops), "operation")
+		s.Detail, err = studyWords(ctx, r, s.Bytes)
 	}
-	return s, nil
+	if err != nil && ctx.Err() == nil {
+		s.State, s.Detail, err = stateFaulty, err.Error(), nil
+	}
+	return s, err
 }
+
+// cheapReplay is up to which size ls replays a journal to count its trials, in bytes, and
+// firstOps how many operations of a larger one it looks at to find out about which study
+// it is.
+const (
+	cheapReplay = 4 << 20
+	firstOps    = 100
+)
+
+// studyWords says what studies a journal holds.
+func studyWords(ctx context.Context, r *journal.Reader, size int64) (string, error) {
+	replay := study.NewReplay()
+	n := 0
+	err := readRecords(ctx, r, func(rec *journal.Record) error {
+		if n++; size > cheapReplay && n > firstOps {
+			return errFirstOps
+		}
+		return replay.Apply(rec)
+	})
+	if err != nil && !errors.Is(err, errFirstOps) {
+		return "", err
+	}
+	snap := replay.Snapshot()
+	var studies []*study.Study
+	counts := studyview.StateCounts{}
+	for st := range openStudies(snap) {
+		studies = append(studies, st)
+		counts.Add(studyview.CountsOf(st))
+	}
+	words := plural(int64(len(studies)), "study")
+	switch {
+	case len(studies) == 1:
+		words = "study " + studies[0].Config.Name
+	case len(studies) > 1:
+		words = cli.Count(int64(len(studies))) + " studies"
+	case err == nil:
+		return "no study", nil
+	}
+	switch {
+	case err != nil:
+		return words + ", " + plural(int64(r.Head().Ops), "operation"), nil
+	case counts == studyview.StateCounts{}:
+		return words + ", no trial", nil
+	}
+	return words + ", trials: " + counts.String(), nil
+}
+
+// errFirstOps ends the reading of a large journal.
+var errFirstOps = errors.New("the first operations are enough")
 
 // journalDetail is the detail of an inspection of a study journal.
 type journalDetail struct {

@@ -47,11 +47,11 @@ func (k metricsKind) Summarize(_ context.Context, log string) (summary, error) {
 	if err != nil {
 		return s, err
 	}
-	last, err := metricsview.LastEvent(f, info.Size())
+	end, err := metricsview.EndingOf(f, info.Size())
 	if err != nil {
 		return s, err
 	}
-	s.Detail = cmp.Or(slug, noOpen) + lastWords(last)
+	s.Detail = cmp.Or(slug, noOpen) + end.String()
 	return s, nil
 }
 
@@ -60,27 +60,8 @@ const noOpen = "no open"
 
 // streamWords is what Summarize says, of a stream at a server.
 func streamWords(l remote.Log) string {
-	last := &metrics.Event{Kind: metrics.KindMetric, Step: l.Step}
-	switch {
-	case l.Ended:
-		last.Kind = metrics.KindDone
-	case l.Points == 0:
-		last.Kind = metrics.KindOpen
-	}
-	return cmp.Or(l.Slug, noOpen) + lastWords(last)
-}
-
-// lastWords is what the last event says about the run, as far as it can.
-func lastWords(last *metrics.Event) string {
-	switch {
-	case last == nil:
-		return ""
-	case last.Kind == metrics.KindDone:
-		return ", ended"
-	case last.Kind == metrics.KindOpen:
-		return ", opened"
-	}
-	return fmt.Sprintf(", step %d", last.Step)
+	end := metricsview.Ending{Opened: true, Stepped: l.Points > 0, Done: l.Ended, Step: l.Step}
+	return cmp.Or(l.Slug, noOpen) + end.String()
 }
 
 // streamDetail is the detail of an inspection of a metrics stream.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,9 +19,10 @@ func (a *app) lsCmd() *cobra.Command {
 		Use:        "ls [ROOT] [--json]",
 		SuggestFor: []string{"list", "status"},
 		Short:      "List every log under a root",
-		Long: `List every log under a root with its kind, state and size. The root is
-FOLDLOG_ROOT, or else the current directory, if none is given; http://HOST is that of
-a server, http://HOST/DIRECTORY what is under it.`,
+		Long: `List every log under a root with its kind, state and size, and what it holds: the
+run of a stream and how it ended, the studies of a journal and their trials, the
+events of a datagen log. The root is FOLDLOG_ROOT, or else the current directory, if
+none is given; http://HOST is that of a server, http://HOST/DIRECTORY what is under it.`,
 		Example: "  foldlog ls experiments/\n  foldlog ls http://logs.example:7654",
 		Args:    operands("[ROOT]"),
 	}
@@ -66,7 +68,8 @@ func (a *app) age(ms int64) string {
 	return cli.Age(a.Time(), time.UnixMilli(ms))
 }
 
-// list calls emit for every log under root, in the order of paths. What
+// list calls emit for every log under root, in the order of paths, in which run-9 is
+// before run-10. What
 // cannot be read is told and passed over, and makes the whole fail at the end.
 func (a *app) list(ctx context.Context, root string, emit func(summary) error) error {
 	c, at, err := a.readingServer(root)
@@ -131,6 +134,7 @@ func (l *lister) descend(dir string) error {
 	if err != nil {
 		l.skip(dir, err)
 	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return cli.CompareNames(a.Name(), b.Name()) })
 	for _, e := range entries {
 		link := e.Type()&os.ModeSymlink != 0
 		if err := l.visit(filepath.Join(dir, e.Name()), link); err != nil {

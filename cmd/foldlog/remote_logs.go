@@ -5,6 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,6 +96,7 @@ func (a *app) listAt(ctx context.Context, c *remote.Client, at string, emit func
 	if waiting > 0 {
 		a.Notef("the server is still reading %s", plural(waiting, "stream"))
 	}
+	slices.SortFunc(logs, func(a, b remote.Log) int { return cli.CompareNames(a.Path, b.Path) })
 	w := world{c, ctx}
 	unreadable := 0
 	for s := range inOrder(logs, func(l remote.Log) summary { return w.summarize(ctx, l) }) {

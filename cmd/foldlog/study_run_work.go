@@ -118,13 +118,20 @@ func (a *app) watchInterrupts(first context.Context, bar *cli.Progress, finishin
 		again := make(chan os.Signal, 1)
 		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
 		bar.Notef("%s", finishing)
-		select {
-		case <-second.Done():
-		case <-again:
-			bar.Notef("%s", stopping)
+		defer cancel()
+		defer signal.Stop(again)
+		for begun := time.Now(); ; {
+			select {
+			case <-second.Done():
+				return
+			case sig := <-again:
+				if sig == syscall.SIGTERM && time.Since(begun) < cli.SignalEcho {
+					continue
+				}
+				bar.Notef("%s", stopping)
+				return
+			}
 		}
-		signal.Stop(again)
-		cancel()
 	}()
 	return second, cancel
 }

@@ -4,27 +4,54 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 )
+
+// SignalEcho is for how long a SIGTERM is no second one: timeout(1) and others send it to
+// a process and to its group, which is to the process twice.
+const SignalEcho = 250 * time.Millisecond
 
 // Interruptible derives a context that the first SIGINT or SIGTERM cancels,
 // with a SignalError as its cause. A second signal ends the process as if
-// nothing had caught it. The caller must call stop.
+// nothing had caught it, but for an echo (see SignalEcho). The caller must call stop.
 func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	stopped := make(chan struct{})
 	go func() {
 		select {
 		case sig := <-ch:
-			signal.Stop(ch)
 			cancel(signalError(sig))
+			if sig == syscall.SIGTERM {
+				takeEchoes(ch, stopped)
+			}
+			signal.Stop(ch)
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() {
+	return ctx, sync.OnceFunc(func() {
 		signal.Stop(ch)
+		close(stopped)
 		cancel(context.Canceled)
+	})
+}
+
+// takeEchoes keeps the same signal again from ending the process.
+func takeEchoes(ch <-chan os.Signal, stopped <-chan struct{}) {
+	for end := time.After(SignalEcho); ; {
+		select {
+		case sig := <-ch:
+			if sig != syscall.SIGTERM {
+				return
+			}
+		case <-end:
+			return
+		case <-stopped:
+			return
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestFirstSignalCancels(t *testing.T) {
@@ -39,4 +40,17 @@ func TestStopEndsWithoutASignal(t *testing.T) {
 	if err := context.Cause(ctx); err != context.Canceled {
 		t.Errorf("cause %v, want %v", err, context.Canceled)
 	}
+}
+
+func TestATermToTheProcessAndItsGroupIsOne(t *testing.T) {
+	ctx, stop := Interruptible(t.Context())
+	defer stop()
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil { // which would end the test
+		t.Fatal(err)
+	}
+	time.Sleep(SignalEcho / 5) // the signal is delivered at some time
 }

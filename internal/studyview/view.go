@@ -178,6 +178,18 @@ type StateCounts struct {
 	Failed   int `json:"failed"`
 }
 
+// CountsOf counts the trials of a study.
+func CountsOf(st *study.Study) StateCounts {
+	c := st.Counts()
+	return StateCounts{c[study.Waiting], c[study.Running], c[study.Paused], c[study.Complete], c[study.Pruned], c[study.Failed]}
+}
+
+// Add adds the counts of another study.
+func (c *StateCounts) Add(o StateCounts) {
+	c.Waiting, c.Running, c.Paused = c.Waiting+o.Waiting, c.Running+o.Running, c.Paused+o.Paused
+	c.Complete, c.Pruned, c.Failed = c.Complete+o.Complete, c.Pruned+o.Pruned, c.Failed+o.Failed
+}
+
 // String is "1 waiting, 4 complete", without the states that no trial is in.
 func (c StateCounts) String() string {
 	var texts []string
@@ -232,11 +244,10 @@ func Summaries(snap *study.Snapshot) []Summary {
 
 // SummaryOf describes one study.
 func SummaryOf(snap *study.Snapshot, st *study.Study) Summary {
-	c := st.Counts()
 	s := Summary{
 		Name: st.Config.Name, ID: uint64(st.ID), Directions: DirectionNames(st), Metrics: MetricNames(st),
 		Unit: st.Config.ResourceUnit, Space: SpaceOf(st), CreatedMS: st.CreatedMillis, Trials: int64(st.NumTrials()),
-		States: StateCounts{c[study.Waiting], c[study.Running], c[study.Paused], c[study.Complete], c[study.Pruned], c[study.Failed]},
+		States: CountsOf(st),
 		Best:   []BestTrial{}, Attrs: Attrs{}, Deleted: st.Deleted(),
 	}
 	if st.Config.Seed != nil {
