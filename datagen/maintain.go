@@ -32,7 +32,8 @@ type MaintainOptions struct {
 	AnyAge bool
 	// All compacts and refreshes indexes however little there is to gain.
 	All bool
-	// Now is the store's time; zero asks the store, see objstore.Now.
+	// Now is the store's time; zero asks the store, see objstore.Now, or, with
+	// AnyAge, is this machine's.
 	Now time.Time
 	// Report, if there, is told of every pass of Maintain.
 	Report func(MaintainStats, error)

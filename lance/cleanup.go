@@ -41,7 +41,8 @@ type CleanUpOptions struct {
 	AnyAge bool
 	// Pause is slept between removals, to pace the work.
 	Pause time.Duration
-	// Now is the store's time, to compare ages with; zero asks the store, see objstore.Now.
+	// Now is the store's time, to compare ages with; zero asks the store, see
+	// objstore.Now, or, with AnyAge, is this machine's.
 	Now time.Time
 }
 
@@ -103,6 +104,9 @@ type cleaner struct {
 // looked for before, to know which are dead, and again once the versions are removed: a
 // reader that pins later finds its version gone.
 func (c *cleaner) run(ctx context.Context) (err error) {
+	if c.opts.Now.IsZero() && c.opts.AnyAge {
+		c.opts.Now = time.Now() // its ticks are finer than those of stores
+	}
 	if c.opts.Now.IsZero() {
 		if c.opts.Now, err = objstore.Now(ctx, c.d.store, pins.Root); err != nil {
 			return err

@@ -73,7 +73,8 @@ type CollectOptions struct {
 	AnyAge bool
 	// Pause is slept between removals, to pace the work.
 	Pause time.Duration
-	// Now is the store's time; zero asks the store, see objstore.Now.
+	// Now is the store's time; zero asks the store, see objstore.Now, or, with
+	// AnyAge, is this machine's.
 	Now time.Time
 }
 
@@ -103,7 +104,10 @@ func (t *Table) Collect(ctx context.Context, opts CollectOptions) (CollectStats,
 	}
 	c := &collector{t: t, opts: opts, fresh: time.Now()}
 	var err error
-	if opts.Now.IsZero() {
+	if opts.Now.IsZero() && opts.AnyAge {
+		c.opts.Now = time.Now() // its ticks are finer than those of stores
+	}
+	if c.opts.Now.IsZero() {
 		c.opts.Now, err = objstore.Now(ctx, t.store, pins.Root)
 	}
 	var states []*state
