@@ -113,7 +113,9 @@ class Ends(Case):
             for step in range(1000):
                 run.metric(step, "v", step)
             run.checkpoint(999, "/c")
-            time.sleep(0.5)
+            path = to.removeprefix("jsonl:")
+            while '"checkpoint":"/c"' not in open(path).read():
+                time.sleep(0.01)
             print("ready", flush=True)
             time.sleep(60)
             """,
@@ -158,7 +160,7 @@ class Ends(Case):
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
     def test_a_full_disk_is_counted_and_said(self):
         with self.assertLogs("foldlog") as logs:
-            run = foldlog.open("r", to="jsonl:/dev/full", close_timeout=0.3)
+            run = foldlog.open("r", to="jsonl:/dev/full", close_timeout=2)
             for step in range(10):
                 run.metric(step, "v", 1)
             report = run.done()
