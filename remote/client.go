@@ -285,10 +285,14 @@ func (c *Client) call(ctx context.Context, path string, query url.Values, in, ou
 
 // post is call, and tells how often the request was sent.
 func (c *Client) post(ctx context.Context, path string, query url.Values, in, out any) (tries int, err error) {
-	b, err := json.Marshal(in)
-	if err != nil {
+	// Operations go as they are spelt, < and > too.
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(in); err != nil {
 		return 0, err
 	}
+	b := text.Bytes()
 	body := func() (io.Reader, int64) {
 		tries++
 		return bytes.NewReader(b), int64(len(b))

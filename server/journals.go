@@ -277,7 +277,7 @@ func applyOps(ctx context.Context, tx *study.Tx, ops []Object) error {
 		if err != nil {
 			return problem(http.StatusUnprocessableEntity, fmt.Sprintf("operation %d: %v", i, err))
 		}
-		if err := tx.Apply(op); err != nil {
+		if err := tx.Adopt(op); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -328,14 +329,21 @@ func TestJournalsAreNotReachedByLinks(t *testing.T) {
 func TestAStudyWithoutObjectivesIsRefusedWithAReason(t *testing.T) {
 	s := newSite(t, Options{})
 	newStudy(s, "s.atj")
-	config := `{"name":"none","directions":[],"seed":null,"space":null,"resource_unit":null,"metric_names":null}`
-	var d StudyDetail
-	s.get("/api/v1/studies/"+studyID("s.atj", 0), &d)
-	for i, op := range []string{`{"kind":"create-study","study":1,"config":` + config + `}`, `{"kind":"create-trial","study":1,"trial":0,"number":0,"template":{"fixed":{},"parent":null}}`} {
-		body := map[string]any{"id": fmt.Sprintf("request-%d", i), "after": fmt.Sprint(int(d.Seq) + i), "ops": []any{json.RawMessage(op)}}
-		s.post("/api/v1/journals/ops?path=s.atj", body, nil)
+	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer j.Close()
+	err = j.Update(t.Context(), func(tx *study.Tx) error { // as another program might
+		made := tx.Apply(&study.CreateStudy{Study: 1, Config: study.Config{Name: "none"}})
+		return errors.Join(made, tx.Apply(&study.CreateTrial{Study: 1, Trial: 0, Number: 0}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.find.scan()
 	base := "/api/v1/studies/" + studyID("s.atj", 1)
+	s.eventually("the study is there", func() bool { return s.do("GET", base, nil).status != 404 })
 	if a := s.do("POST", base+"/ask", map[string]any{}); a.status != 422 {
 		t.Errorf("ask: %d %s", a.status, a.body)
 	}

@@ -158,18 +158,12 @@ func checkSystemKey(key string) error {
 // checkParams refuses parameters that are doubled, set already, or whose value
 // is not of their distribution.
 func checkParams(t *Trial, params []Param) error {
-	for i, p := range params {
+	for _, p := range params {
 		if _, set := t.Param(p.Name); set {
 			return fmt.Errorf("trial %d: parameter %.80q: %w", t.ID, p.Name, ErrExists)
 		}
-		if slices.ContainsFunc(params[:i], func(q Param) bool { return q.Name == p.Name }) {
-			return fmt.Errorf("trial %d: %w: parameter %.80q is there twice", t.ID, ErrInvalid, p.Name)
-		}
-		if !fits(p.Dist, p.Value) {
-			return fmt.Errorf("trial %d: %w: parameter %.80q: %v is not a value of its distribution", t.ID, ErrInvalid, p.Name, p.Value)
-		}
 	}
-	return nil
+	return checkDrawn(t.ID, params)
 }
 
 // cloneTemplate copies a template and puts its parameters in order.
