@@ -366,3 +366,32 @@ test('a root without logs says how each kind begins', { skip }, async () => {
     empty.remove()
   }
 })
+
+test('a finger along an axis chooses trials, beside the axes it scrolls', { skip }, async () => {
+  const study = (await ask('studies')).find(s => s.name === 'vision-search')
+  const page = await open(browser, server.base, `/studies/${study.id}?tab=params`, phone)
+  try {
+    const canvas = page.locator('canvas[aria-label^="Parallel coordinates"]'), fingers = await touch(page)
+    await until('the chart', () => canvas.isVisible())
+    await canvas.evaluate(c => c.scrollIntoView({ block: 'center' }))
+    await sleep(300)
+    const box = await canvas.boundingBox(), x = box.x + 56, at = () => page.evaluate(() => scrollY), before = await at()
+    await fingers(...[300, 250, 200, 150].map(y => [[x, box.y + y]]))
+    await until('what was chosen', async () => /\d+ trials? chosen/.test(await text(page)))
+    assert.equal(await at(), before, 'the page stays where it is')
+    const between = box.x + 56 + (box.width - 112) / 6
+    await fingers(...[300, 250, 200, 150, 100].map(y => [[between, box.y + y]]))
+    await until('that the page has moved', async () => await at() > before + 50)
+    assert.equal(new URL(page.url()).pathname, '/studies/' + study.id)
+    assert.deepEqual(page.faults, [])
+  } finally { await page.context().close() }
+})
+
+test('the page is light', { skip }, async () => {
+  const page = await open(browser, server.base, '/')
+  try {
+    await page.waitForLoadState('load')
+    const kB = await page.evaluate(() => performance.getEntriesByType('resource').filter(e => !e.name.includes('/api/')).concat(performance.getEntriesByType('navigation')).reduce((n, e) => n + e.transferSize, 0) / 1000)
+    assert.ok(kB > 20 && kB < 300, `${kB} kB are sent`)
+  } finally { await page.context().close() }
+})
