@@ -32,7 +32,7 @@ func (a *app) datagenItemsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "items LOG [--status STATUS]... [--tag KEY=VALUE]... [--sort ORDER] [--limit N] [--json]",
 		Short:   "List the items of a log",
-		Long:    "List the items of a log, sub-items too, in the order in which they were created,\nor sorted by --sort. All conditions must hold.",
+		Long:    "List the items of a log, sub-items too, in the order in which they were created,\nor sorted by --sort. All conditions must hold. Of an item that has failed it is told\nwhat the failure said; foldlog datagen failures has all of it.",
 		Example: "  foldlog datagen items digits/v1 --status failed --sort updated\n  foldlog datagen items digits/v1 --tag split=train --roots",
 		Args:    operands("LOG"),
 	}
@@ -108,10 +108,18 @@ func (a *app) listItems(ctx context.Context, v *datagen.View, o *itemsOptions) e
 		cli.Column{Title: "ATTEMPT", Align: cli.Right}, cli.Column{Title: "EVENTS", Align: cli.Right},
 		cli.Column{Title: "UPDATED"}, cli.Column{Title: "ERROR"}, cli.Column{Title: "TAGS"})
 	t.Bold = a.Color()
+	var say *latestFailures // once an item has failed
 	n, err := t.Stream(a.Out(), func(yield func([]string, error) bool) {
 		for s, err := range items {
+			why := s.ErrorType
+			if why != "" && say == nil && err == nil {
+				say, err = failuresSay(ctx, v)
+			}
+			if why != "" && err == nil {
+				why = say.item(s.ID, why)
+			}
 			if !yield([]string{cli.Shorten(s.ID, 100), string(s.Status), s.Step, strconv.Itoa(int(s.Attempt)), cli.Count(int64(s.Events)),
-				a.age(cli.Millis(s.Updated)), s.ErrorType, cli.Shorten(string(s.Tags), 60)}, err) {
+				a.age(cli.Millis(s.Updated)), why, cli.Shorten(string(s.Tags), 60)}, err) {
 				return
 			}
 		}

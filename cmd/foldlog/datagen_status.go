@@ -33,13 +33,19 @@ func (a *app) datagenStatusCmd() *cobra.Command {
 			if *asJSON {
 				return cli.WriteJSON(a.Out(), s)
 			}
-			return cli.Buffered(a.Out(), func(w io.Writer) error { return a.printStatus(w, &s) })
+			say := new(latestFailures)
+			if len(s.Failures) > 0 {
+				if say, err = failuresSay(c.Context(), v); err != nil {
+					return err
+				}
+			}
+			return cli.Buffered(a.Out(), func(w io.Writer) error { return a.printStatus(w, &s, say) })
 		}))
 	}
 	return c
 }
 
-func (a *app) printStatus(w io.Writer, s *datagenview.Status) error {
+func (a *app) printStatus(w io.Writer, s *datagenview.Status, say *latestFailures) error {
 	items := cli.Count(int64(s.Roots))
 	if subs := s.Items - s.Roots; subs > 0 {
 		items += fmt.Sprintf(", and %s", plural(int64(subs), "sub-item"))
@@ -60,13 +66,13 @@ func (a *app) printStatus(w io.Writer, s *datagenview.Status) error {
 	if err != nil {
 		return err
 	}
-	if err := a.printStatusTables(w, s); err != nil {
+	if err := a.printStatusTables(w, s, say); err != nil {
 		return err
 	}
 	return a.printWriters(w, s.Writers)
 }
 
-func (a *app) printStatusTables(w io.Writer, s *datagenview.Status) error {
+func (a *app) printStatusTables(w io.Writer, s *datagenview.Status, say *latestFailures) error {
 	if len(s.Steps) > 0 {
 		fmt.Fprintln(w)
 		t := cli.NewTable(cli.Column{Title: "STEP"}, cli.Column{Title: "DONE", Align: cli.Right}, cli.Column{Title: "ITEMS BEHIND IT", Align: cli.Right})
@@ -83,10 +89,10 @@ func (a *app) printStatusTables(w io.Writer, s *datagenview.Status) error {
 	}
 	fmt.Fprintln(w)
 	t := cli.NewTable(cli.Column{Title: "FAILURE"}, cli.Column{Title: "STEP"}, cli.Column{Title: "TIMES", Align: cli.Right},
-		cli.Column{Title: "ITEMS FAILED", Align: cli.Right}, cli.Column{Title: "LAST"})
+		cli.Column{Title: "ITEMS FAILED", Align: cli.Right}, cli.Column{Title: "LAST"}, cli.Column{Title: "WHICH SAID"})
 	t.Bold = a.Color()
 	for _, f := range s.Failures {
-		t.Row(f.Type, f.Step, cli.Count(f.Events), cli.Count(int64(f.Items)), a.age(f.LastMS))
+		t.Row(f.Type, f.Step, cli.Count(f.Events), cli.Count(int64(f.Items)), a.age(f.LastMS), say.kinds[failureKind{f.Step, f.Type}].text)
 	}
 	return t.Write(w)
 }
