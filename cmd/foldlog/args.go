@@ -86,5 +86,8 @@ func takesValue(c *cobra.Command, arg string) bool {
 	return f != nil && f.NoOptDefVal == ""
 }
 
+// failed says what was being done to which path.
+var failed = cli.Failed
+
 // plural counts things: "1 trial", "2 trials".
 var plural = cli.Plural

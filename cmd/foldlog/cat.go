@@ -6,10 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 func (a *app) catCmd() *cobra.Command {
-	var opts catOptions
+	var opts logkind.CatOptions
 	c := &cobra.Command{
 		Use:   "cat PATH [--from N] [--blobs]",
 		Short: "Print the committed events in order",
@@ -30,11 +31,11 @@ table, so the events of an item may not come in the order of their sequences.`,
 		if err != nil {
 			return err
 		}
-		if opts.Blobs && at.kind.Name() != nameDatagen {
-			return cli.Usagef("--blobs: a %s has none", at.kind.Name())
+		if opts.Blobs && at.Kind.Name() != logkind.DatagenLog {
+			return cli.Usagef("--blobs: a %s has none", at.Kind.Name())
 		}
 		err = cli.Buffered(a.Out(), func(w io.Writer) error {
-			return at.kind.Cat(c.Context(), at.log, w, opts)
+			return at.Kind.Cat(c.Context(), at.Path, w, opts)
 		})
 		return failed("cat", args[0], err)
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/remote"
 )
 
 func (a *app) cpCmd() *cobra.Command {
-	var opts copyOptions
+	var opts logkind.CopyOptions
 	c := &cobra.Command{
 		Use:   "cp PATH DEST [--salvage]",
 		Short: "Copy a log consistently, even while it is written",
@@ -35,14 +36,14 @@ a metrics stream, which gets the place of its run there, as by "metrics push".`,
 		if err != nil {
 			return err
 		}
-		to, in, err := a.atServer(args[1])
+		to, in, err := a.Server(args[1])
 		if err != nil {
 			return err
 		}
 		if to != nil {
 			return failed("cp", args[0], a.copyToServer(c.Context(), at, to, in, opts))
 		}
-		dest, err := destination(at.log, args[1])
+		dest, err := destination(at.Path, args[1])
 		if err != nil {
 			return failed("cp", args[0], err)
 		}
@@ -59,18 +60,18 @@ a metrics stream, which gets the place of its run there, as by "metrics push".`,
 	return c
 }
 
-func (a *app) copyLog(ctx context.Context, at located, dest string, opts copyOptions) (copied, error) {
-	bar := a.NewProgress("cp "+at.name, cli.Bytes)
+func (a *app) copyLog(ctx context.Context, at logkind.Located, dest string, opts logkind.CopyOptions) (logkind.Copied, error) {
+	bar := a.NewProgress("cp "+at.Name, cli.Bytes)
 	defer bar.Close()
 	opts.Progress = bar.Set
-	return at.kind.Copy(ctx, at.log, dest, opts)
+	return at.Kind.Copy(ctx, at.Path, dest, opts)
 }
 
 // copyToServer sends a metrics stream. Other kinds of log are made at a server by what
 // writes them, with the fences that keep writers apart.
-func (a *app) copyToServer(ctx context.Context, from located, to *remote.Client, in string, opts copyOptions) error {
-	if from.kind.Name() != nameStream {
-		return cli.WithHint(fmt.Errorf("a %s cannot be copied to a server", from.kind.Name()),
+func (a *app) copyToServer(ctx context.Context, from logkind.Located, to *remote.Client, in string, opts logkind.CopyOptions) error {
+	if from.Kind.Name() != logkind.MetricsStream {
+		return cli.WithHint(fmt.Errorf("a %s cannot be copied to a server", from.Kind.Name()),
 			"copy it into the root there, on that machine; foldlog cp "+remote.Address(to.Base, "PATH")+" DEST copies from a server")
 	}
 	if opts.Salvage {
@@ -80,7 +81,7 @@ func (a *app) copyToServer(ctx context.Context, from located, to *remote.Client,
 	if err != nil {
 		return err
 	}
-	p, err := a.pushFile(ctx, client, from.name)
+	p, err := a.pushFile(ctx, client, from.Name)
 	if err != nil {
 		return advise(err)
 	}
@@ -89,14 +90,14 @@ func (a *app) copyToServer(ctx context.Context, from located, to *remote.Client,
 	}
 	a.Notef("copied %s, %s, to %s", plural(p.Events, "event"), cli.Size(p.Bytes), remote.Address(to.Base, streamPath(p)))
 	if p.Torn > 0 {
-		a.Notef("%s: the last line is torn: %s without a newline not sent", from.name, cli.Size(p.Torn))
+		a.Notef("%s: the last line is torn: %s without a newline not sent", from.Name, cli.Size(p.Torn))
 	}
 	return nil
 }
 
 // destination is the path of the copy, which does not exist yet.
 func destination(log, dest string) (string, error) {
-	if inBucket(dest) {
+	if logkind.InBucket(dest) {
 		return "", cli.Usagef("DEST %q: a copy is made on this machine and not in a bucket", dest)
 	}
 	if info, err := os.Stat(dest); err == nil && info.IsDir() {

@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
-	"github.com/foldlog/foldlog/remote"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 const datagenLong = `Work on datagen logs: run pipelines whose every step is checkpointed, look at
@@ -53,91 +50,13 @@ func rootFlag(c *cobra.Command) *string {
 	return c.Flags().String("root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
 }
 
-// datagenRoot is the root that the flag or the environment says.
-func (a *app) datagenRoot(flag string) string {
-	if flag != "" {
-		return flag
-	}
-	return a.root(nil)
-}
-
-// logRef reads the operand LOG.
-func (a *app) logRef(arg, root string) (logRef, error) {
-	slashed := filepath.ToSlash(arg)
-	base, at, away, err := remote.Parse(arg, a.Var("FOLDLOG_SERVER"))
-	switch {
-	case err != nil:
-		return logRef{}, &cli.UsageError{Err: err}
-	case away && strings.Contains("/"+at, "/"+datagen.Directory+"/"):
-		slashed = base + "/" + at
-	case away:
-		root, slashed = base, at
-	}
-	rest := slashed
-	ref := logRef{root: a.datagenRoot(root)}
-	if i := strings.LastIndex("/"+slashed, "/"+datagen.Directory+"/"); i >= 0 {
-		ref.root, rest = strings.TrimSuffix(slashed[:i], "/"), slashed[i+len(datagen.Directory)+1:]
-		switch {
-		case ref.root == "" && strings.HasPrefix(slashed, "/"):
-			ref.root = "/"
-		case ref.root == "":
-			ref.root = "."
-		}
-	}
-	names := strings.Split(strings.TrimSuffix(rest, "/"), "/")
-	if len(names) == 3 && names[2] == "log.lance" {
-		names = names[:2]
-	}
-	if len(names) != 2 {
-		err := cli.Usagef("LOG %q is no datagen log", arg)
-		if what := a.anotherKind(arg); !away && what != "" {
-			err = cli.Usagef("LOG %q is %s, and no datagen log", arg, what)
-		}
-		return ref, cli.WithHint(err, "give PIPELINE/EXPERIMENT, or the path of its log.lance")
-	}
-	ref.pipeline, ref.experiment = names[0], names[1]
-	if what := a.anotherKind(arg); !away && root == "" && what != "" && what != plainDirectory {
-		ref.instead = cli.WithHint(fmt.Errorf("it is %s, and no datagen log", what), "give PIPELINE/EXPERIMENT, or the path of its log.lance")
-	}
-	if err := a.rootServer(&ref); err != nil {
-		return ref, err
-	}
-	if err := errors.Join(datagen.CheckName(ref.pipeline), datagen.CheckName(ref.experiment)); err != nil {
-		return ref, &cli.UsageError{Err: fmt.Errorf("LOG %q: %w", arg, err)}
-	}
-	return ref, nil
-}
-
-// plainDirectory is what a directory is that is no log.
-const plainDirectory = "a directory"
-
-// anotherKind says what lies at a path that names no datagen log, "" if nothing does.
-func (a *app) anotherKind(path string) string {
-	c, err := examine(path)
-	if err != nil || c.Info == nil {
-		return ""
-	}
-	kind, log, err := identify(a.kinds, c)
-	switch {
-	case err != nil || kind != nil && kind.Name() == nameDatagen:
-		return ""
-	case kind != nil && filepath.Clean(log) == c.Path:
-		return "a " + kind.Name()
-	case kind != nil:
-		return "a part of the " + kind.Name() + " " + log
-	case c.Info.IsDir():
-		return plainDirectory
-	}
-	return "a file that is no log"
-}
-
 // readLog opens a log for reading and hands the present view to fn.
-func (a *app) readLog(ctx context.Context, arg, root string, fn func(logRef, *datagen.Log, *datagen.View) error) error {
-	ref, err := a.logRef(arg, root)
+func (a *app) readLog(ctx context.Context, arg, root string, fn func(logkind.DatagenRef, *datagen.Log, *datagen.View) error) error {
+	ref, err := a.DatagenLog(arg, root)
 	if err != nil {
 		return err
 	}
-	l, err := ref.open(ctx, datagen.Options{})
+	l, err := ref.Open(ctx, datagen.Options{})
 	if err != nil {
 		return err
 	}
@@ -195,16 +114,16 @@ type createdLog struct {
 }
 
 func (a *app) datagenInit(ctx context.Context, arg, root string, reuse bool) (createdLog, error) {
-	ref, err := a.logRef(arg, root)
+	ref, err := a.DatagenLog(arg, root)
 	if err != nil {
 		return createdLog{}, err
 	}
-	store, err := ref.store()
+	store, err := ref.Store()
 	if err != nil {
 		return createdLog{}, err
 	}
-	made := createdLog{ref.String(), ref.pipeline, ref.experiment, true}
-	_, err = datagen.Create(ctx, store, ref.pipeline, ref.experiment, datagen.Options{})
+	made := createdLog{ref.String(), ref.Pipeline, ref.Experiment, true}
+	_, err = datagen.Create(ctx, store, ref.Pipeline, ref.Experiment, datagen.Options{})
 	switch {
 	case errors.Is(err, datagen.ErrLogExists) && reuse:
 		made.Created, err = false, nil

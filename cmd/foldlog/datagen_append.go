@@ -89,12 +89,12 @@ type appendedEvents struct {
 }
 
 func (a *app) appendEvents(ctx context.Context, arg string, f *appendFlags, lines *eventLines) (done appendedEvents, err error) {
-	ref, err := a.logRef(arg, f.root)
+	ref, err := a.DatagenLog(arg, f.root)
 	if err != nil {
 		return done, err
 	}
 	outages := &outageTeller{note: a.Notef}
-	l, err := ref.open(ctx, datagen.Options{OnOutage: outages.tell})
+	l, err := ref.Open(ctx, datagen.Options{OnOutage: outages.tell})
 	if err != nil {
 		return done, err
 	}

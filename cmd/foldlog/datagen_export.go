@@ -12,6 +12,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/export"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 // datagenExportFlags is the command line of datagen export.
@@ -49,7 +50,7 @@ otherwise. A pipe or a device is written to.`,
 		if err := f.check(); err != nil {
 			return err
 		}
-		return datagenFailed("export", args[0], a.readLog(c.Context(), args[0], f.root, func(_ logRef, _ *datagen.Log, v *datagen.View) error {
+		return datagenFailed("export", args[0], a.readLog(c.Context(), args[0], f.root, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {
 			return a.exportItems(c.Context(), v, &f)
 		}))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 // itemOptions are the flags of datagen item.
@@ -51,7 +52,7 @@ sequence number.`,
 				return cli.Usagef("--as-of %q: %v", o.asOf, err)
 			}
 		}
-		return datagenFailed("item", args[0], a.readLog(c.Context(), args[0], o.root, func(_ logRef, _ *datagen.Log, v *datagen.View) error {
+		return datagenFailed("item", args[0], a.readLog(c.Context(), args[0], o.root, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {
 			return noItemHint(a.showItem(c.Context(), v, args[1], at, &o))
 		}))
 	}
@@ -193,7 +194,7 @@ func (a *app) datagenBlobCmd() *cobra.Command {
 	c.Flags().IntVar(&index, "index", -1, "the value `N` of a field that was appended to, from 0 (default: the last)")
 	c.Flags().StringVar(&out, "out", "", "write to this `FILE` and not to standard output")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return datagenFailed("blob", args[0], a.readLog(c.Context(), args[0], rootDir, func(_ logRef, _ *datagen.Log, v *datagen.View) error {
+		return datagenFailed("blob", args[0], a.readLog(c.Context(), args[0], rootDir, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {
 			b, err := readField(c.Context(), v, args[1], args[2], index)
 			if err != nil {
 				return noItemHint(err)

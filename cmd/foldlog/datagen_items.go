@@ -14,6 +14,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 // itemsOptions are the flags of datagen items.
@@ -55,7 +56,7 @@ func (a *app) datagenItemsCmd() *cobra.Command {
 		if err := o.parse(); err != nil {
 			return err
 		}
-		return datagenFailed("items", args[0], a.readLog(c.Context(), args[0], o.root, func(_ logRef, _ *datagen.Log, v *datagen.View) error {
+		return datagenFailed("items", args[0], a.readLog(c.Context(), args[0], o.root, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {
 			return a.listItems(c.Context(), v, &o)
 		}))
 	}
@@ -145,7 +146,7 @@ func (a *app) datagenFailuresCmd() *cobra.Command {
 		if len(args) > 1 {
 			item = args[1]
 		}
-		return datagenFailed("failures", args[0], a.readLog(c.Context(), args[0], *root, func(_ logRef, _ *datagen.Log, v *datagen.View) error {
+		return datagenFailed("failures", args[0], a.readLog(c.Context(), args[0], *root, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {
 			return a.listFailures(c.Context(), v, item, *asJSON)
 		}))
 	}

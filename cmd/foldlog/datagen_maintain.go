@@ -38,11 +38,11 @@ func (a *app) maintainCmd(name, short, long string, pass func(*datagen.Log, cont
 	}
 	asJSON := jsonFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ref, err := a.logRef(args[0], rootDir)
+		ref, err := a.DatagenLog(args[0], rootDir)
 		if err != nil {
 			return err
 		}
-		l, err := ref.open(c.Context(), datagen.Options{})
+		l, err := ref.Open(c.Context(), datagen.Options{})
 		if err != nil {
 			return datagenFailed(name, args[0], err)
 		}

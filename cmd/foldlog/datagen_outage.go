@@ -8,6 +8,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/remote"
 )
@@ -60,15 +61,15 @@ const serverPatience = 2 * time.Second
 
 // openWriter opens a writer on a log, which is made if there is none. Outages are waited
 // out, and told.
-func openWriter(ctx context.Context, ref logRef, run string, outages *outageTeller) (*datagen.Writer, *datagen.Log, error) {
-	if ref.server != nil { // it is the log that waits, and tells
-		ref.server = &remote.Client{Base: ref.server.Base, Token: ref.server.Token, Patience: serverPatience}
+func openWriter(ctx context.Context, ref logkind.DatagenRef, run string, outages *outageTeller) (*datagen.Writer, *datagen.Log, error) {
+	if ref.Server != nil { // it is the log that waits, and tells
+		ref.Server = &remote.Client{Base: ref.Server.Base, Token: ref.Server.Token, Patience: serverPatience}
 	}
-	store, err := ref.store()
+	store, err := ref.Store()
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := datagen.OpenOrCreate(ctx, store, ref.pipeline, ref.experiment, datagen.Options{OnOutage: outages.tell})
+	l, err := datagen.OpenOrCreate(ctx, store, ref.Pipeline, ref.Experiment, datagen.Options{OnOutage: outages.tell})
 	if err != nil {
 		return nil, nil, err
 	}

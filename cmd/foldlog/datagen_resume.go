@@ -13,6 +13,7 @@ import (
 	"github.com/foldlog/foldlog/datagen/pipeline/pipefile"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 func (a *app) datagenResumeCmd() *cobra.Command {
@@ -31,7 +32,7 @@ those that have ended; without, all items of the log that have not ended are lis
 	c.Flags().StringVar(&key, "key", "", "lines of items are the fields themselves, and `FIELD` is the key")
 	asJSON := jsonFlag(c, "print one line of JSON for each item that would run")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return datagenFailed("resume", args[0], a.readLog(c.Context(), args[0], rootDir, func(_ logRef, _ *datagen.Log, v *datagen.View) error {
+		return datagenFailed("resume", args[0], a.readLog(c.Context(), args[0], rootDir, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {
 			r := &resumer{app: a, ctx: c.Context(), v: v, json: *asJSON, key: key}
 			return r.run(items)
 		}))

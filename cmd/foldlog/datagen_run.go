@@ -18,6 +18,7 @@ import (
 	"github.com/foldlog/foldlog/datagen/pipeline"
 	"github.com/foldlog/foldlog/datagen/pipeline/pipefile"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 // datagenRunFlags is the command line of datagen run.
@@ -91,8 +92,8 @@ func (a *app) datagenRun(ctx context.Context, f *datagenRunFlags, path string) e
 		return failed("datagen run: open items", file.Items, err)
 	}
 	defer in.Close()
-	ref := logRef{root: a.datagenRoot(f.root), pipeline: file.Pipeline, experiment: file.Experiment}
-	if err := a.rootServer(&ref); err != nil {
+	ref := logkind.DatagenRef{Root: a.DatagenRoot(f.root), Pipeline: file.Pipeline, Experiment: file.Experiment}
+	if err := a.RootServer(&ref); err != nil {
 		return err
 	}
 	return failed("datagen run", path, a.runPipeline(ctx, f, ref, file, pipefile.Sources(file.Items, in, dir, file.Key)))
@@ -112,7 +113,7 @@ func (a *app) openItems(path string) (io.ReadCloser, string, error) {
 
 // runPipeline runs a pipeline and shows how it goes. The first interrupt ends ctx
 // and lets steps finish; a second one stops them.
-func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logRef, file *pipefile.File, sources iter.Seq2[pipeline.Source, error]) (err error) {
+func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logkind.DatagenRef, file *pipefile.File, sources iter.Seq2[pipeline.Source, error]) (err error) {
 	bar := a.NewProgress("items", cli.Items)
 	defer bar.Close()
 	running, unwatch := a.watchInterrupts(ctx, bar, "letting the running steps finish; interrupt again to stop them, the next run does them again", "stopping the running steps")

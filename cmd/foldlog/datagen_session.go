@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 // maxDatagenRequest bounds a line of a session, in bytes. Blobs go by file.
@@ -38,7 +39,7 @@ were opened can be taken by others at once, and go on where they stopped.`,
 	c.Flags().StringVar(&run, "run", "", "the `NAME` of this run in the log (default: drawn at random)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		s := &datagenSession{app: a, streams: map[string]*datagen.Stream{}}
-		ref, err := a.logRef(args[0], rootDir)
+		ref, err := a.DatagenLog(args[0], rootDir)
 		if err != nil {
 			return s.refuse(c.Context(), err)
 		}
@@ -75,7 +76,7 @@ type datagenProblem struct {
 }
 
 // serve answers requests until the input ends or ctx does.
-func (s *datagenSession) serve(ctx context.Context, ref logRef, run string) (err error) {
+func (s *datagenSession) serve(ctx context.Context, ref logkind.DatagenRef, run string) (err error) {
 	if s.Stdin == nil {
 		return errors.New("there is no standard input")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 func (a *app) datagenStatusCmd() *cobra.Command {
@@ -24,12 +25,12 @@ func (a *app) datagenStatusCmd() *cobra.Command {
 	root := rootFlag(c)
 	asJSON := jsonFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return datagenFailed("status", args[0], a.readLog(c.Context(), args[0], *root, func(ref logRef, l *datagen.Log, v *datagen.View) error {
+		return datagenFailed("status", args[0], a.readLog(c.Context(), args[0], *root, func(ref logkind.DatagenRef, l *datagen.Log, v *datagen.View) error {
 			s, err := datagenview.Summarize(c.Context(), l, v)
 			if err != nil {
 				return err
 			}
-			s.Path, s.Pipeline, s.Experiment = ref.String(), ref.pipeline, ref.experiment
+			s.Path, s.Pipeline, s.Experiment = ref.String(), ref.Pipeline, ref.Experiment
 			if *asJSON {
 				return cli.WriteJSON(a.Out(), s)
 			}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/objstore"
 )
 
@@ -201,7 +202,7 @@ func TestALongRunMaintainsItsLog(t *testing.T) {
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{Env: &cli.Env{}}
+	a := &app{logkind.Finder{Env: &cli.Env{}}}
 	stop := a.maintaining(l, 0)
 	for indexed := 0; indexed < 3; time.Sleep(5 * time.Millisecond) {
 		base, err := l.Table().Base(t.Context())

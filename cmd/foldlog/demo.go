@@ -16,6 +16,7 @@ import (
 	"github.com/foldlog/foldlog/examples/digits/images"
 	"github.com/foldlog/foldlog/examples/digits/trial"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/journal"
@@ -251,7 +252,7 @@ func (a *app) demoShow(ctx context.Context, r studyReader, path string, report r
 		return err
 	}
 	a.say("\nThe journal, checked from its first byte to its last:")
-	if err := a.verify(ctx, []string{path}, verifyOptions{}, printVerification); err != nil {
+	if err := a.verify(ctx, []string{path}, logkind.VerifyOptions{}, printVerification); err != nil {
 		return err
 	}
 	if err := a.demoImages(ctx, snap, path); err != nil {
@@ -266,10 +267,10 @@ func (a *app) demoShow(ctx context.Context, r studyReader, path string, report r
 	} {
 		a.say("  "+line, path)
 	}
-	log := logRef{root: filepath.Dir(path), pipeline: images.Pipeline, experiment: images.Experiment}
+	log := logkind.DatagenRef{Root: filepath.Dir(path), Pipeline: images.Pipeline, Experiment: images.Experiment}
 	a.say("  foldlog datagen status %s     items by status and step", log)
 	a.say("  foldlog datagen item %s digit-00/variants:0 --trajectory     how an image came about", log)
-	a.say("  foldlog serve %s     all of it in a browser", log.root)
+	a.say("  foldlog serve %s     all of it in a browser", log.Root)
 	return nil
 }
 

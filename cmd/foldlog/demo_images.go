@@ -18,6 +18,7 @@ import (
 	"github.com/foldlog/foldlog/examples/digits"
 	"github.com/foldlog/foldlog/examples/digits/images"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -62,7 +63,7 @@ func (a *app) demoImages(ctx context.Context, snap *study.Snapshot, journal stri
 		return err
 	}
 	root := filepath.Dir(journal)
-	ref := logRef{root: root, pipeline: images.Pipeline, experiment: images.Experiment}
+	ref := logkind.DatagenRef{Root: root, Pipeline: images.Pipeline, Experiment: images.Experiment}
 	a.say("\nMaking new images from %d real ones with the best network: perturbed in a loop, classified, kept or filtered.", images.Sources)
 	a.say("  %s\n", ref)
 	run := &demoChild{app: a, root: root, params: string(study.AppendParams(nil, best[0].Params)), durable: map[string]bool{}, begun: map[string]bool{}}
@@ -82,8 +83,8 @@ func (a *app) demoImages(ctx context.Context, snap *study.Snapshot, journal stri
 	return a.demoShowImages(ctx, ref)
 }
 
-func (a *app) demoShowImages(ctx context.Context, ref logRef) error {
-	l, err := ref.open(ctx, datagen.Options{})
+func (a *app) demoShowImages(ctx context.Context, ref logkind.DatagenRef) error {
+	l, err := ref.Open(ctx, datagen.Options{})
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (a *app) demoShowImages(ctx context.Context, ref logRef) error {
 		}
 	}
 	a.say("%d of %d new images were kept.\n", kept, images.Sources*images.Variants)
-	return a.verify(ctx, []string{ref.String()}, verifyOptions{}, printVerification)
+	return a.verify(ctx, []string{ref.String()}, logkind.VerifyOptions{}, printVerification)
 }
 
 // demoChild is the process that runs the pipeline, and what it told.

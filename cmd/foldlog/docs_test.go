@@ -20,6 +20,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/datagenview"
 	"github.com/foldlog/foldlog/internal/doctest"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/internal/studyplot"
 	"github.com/foldlog/foldlog/internal/studyview"
@@ -282,8 +283,8 @@ func tables(text string) map[string][]string {
 // jsonStructs are the structs that commands print, by their heading in the page
 // on JSON output.
 var jsonStructs = map[string]any{
-	"Log": summary{}, "Inspection": inspection{}, "Writer": writer{}, "Journal detail": journalDetail{},
-	"Lease holder": leaseHolder{}, "Data file": dataFileCount{}, "Verification": verification{}, "Place": place{},
+	"Log": logkind.Summary{}, "Inspection": logkind.Inspection{}, "Writer": logkind.Writer{}, "Journal detail": logkind.JournalDetail{},
+	"Lease holder": logkind.LeaseHolder{}, "Data file": logkind.DataFileCount{}, "Verification": logkind.Verification{}, "Place": logkind.Place{},
 	"Study": studyview.Summary{}, "Parameter": studyview.Param{}, "States": studyview.StateCounts{}, "Best": studyview.BestTrial{},
 	"Created study": createdStudy{}, "Attributes": attrsView{}, "Shown journal": shownJournal{}, "Shown study": shownStudy{},
 	"Pending": pendingView{}, "Exported study": studyview.Exported{}, "Run": runSummary{}, "Failed trials": failedTrials{}, "Condition": studyview.Condition{}, "Trial": studyview.Trial{},
@@ -293,7 +294,7 @@ var jsonStructs = map[string]any{
 	"Importance": studyview.Importance{}, "Important parameter": studyview.ParamImportance{}, "Comparison": studyview.Comparison{}, "Compared study": studyview.ComparedStudy{},
 	"Plot": studyplot.View{}, "Plotted chart": studyplot.ChartView{}, "Plot axis": studyplot.Axis{}, "Plotted series": studyplot.Series{},
 	"Metrics run": metricsview.View{}, "Segment": metricsview.Segment{}, "Change": metricsview.Change{}, "Checkpoint": metricsview.Checkpoint{}, "Failure": metricsview.Failure{},
-	"Stats": metricsview.Stats{}, "Curve": metricsview.Curve{}, "Series": metricsview.Series{}, "Stream detail": streamDetail{}, "Stream check": checkView{},
+	"Stats": metricsview.Stats{}, "Curve": metricsview.Curve{}, "Series": metricsview.Series{}, "Stream detail": logkind.StreamDetail{}, "Stream check": checkView{},
 	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},
 	"Created datagen log": createdLog{}, "Datagen run": datagenRunReport{}, "Appended events": appendedEvents{},
 	"Datagen status": datagenview.Status{}, "Datagen states": datagenview.States{}, "Step counts": datagenview.StepCounts{},
@@ -302,8 +303,8 @@ var jsonStructs = map[string]any{
 	"Field value": datagenview.FieldFrom{}, "Origin": datagenview.Origin{}, "Completed step": datagenview.Step{},
 	"Item failure": datagenview.Failure{}, "Item fault": datagenview.Fault{}, "Item checkpoint": datagenview.Checkpoint{},
 	"Field change": datagenview.Change{}, "Item node": datagenview.Node{}, "Resume plan": resumePlan{}, "Upkeep": upkeepDone{},
-	"Datagen detail": datagenDetail{}, "Datagen answer": datagenAnswer{}, "Datagen problem": datagenProblem{},
-	"Token": tokenView{}, "Lance detail": lanceDetail{}, "Lance index": lanceIndex{}, "Lance shard": lanceShard{},
+	"Datagen detail": logkind.DatagenDetail{}, "Datagen answer": datagenAnswer{}, "Datagen problem": datagenProblem{},
+	"Token": tokenView{}, "Lance detail": logkind.LanceDetail{}, "Lance index": logkind.LanceIndex{}, "Lance shard": logkind.LanceShard{},
 }
 
 // jsonKeys are the keys that a struct has in JSON besides those of the structs

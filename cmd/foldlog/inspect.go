@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 func (a *app) inspectCmd() *cobra.Command {
@@ -24,12 +25,12 @@ func (a *app) inspectCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found, err := at.kind.Inspect(c.Context(), at.log)
+		found, err := at.Kind.Inspect(c.Context(), at.Path)
 		if err != nil {
 			return failed("inspect", args[0], err)
 		}
-		found.Path = at.name
-		found.normalize()
+		found.Path = at.Name
+		found.Normalize()
 		if *asJSON {
 			return cli.WriteJSON(a.Out(), found)
 		}
@@ -38,7 +39,7 @@ func (a *app) inspectCmd() *cobra.Command {
 	return c
 }
 
-func (a *app) printInspection(found inspection) error {
+func (a *app) printInspection(found logkind.Inspection) error {
 	if err := cli.WriteFields(a.Out(), inspectionFields(&found, a.Time())...); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (a *app) printInspection(found inspection) error {
 }
 
 // inspectionFields is the inspection as label and value for people.
-func inspectionFields(i *inspection, now time.Time) [][2]string {
+func inspectionFields(i *logkind.Inspection, now time.Time) [][2]string {
 	pairs := [][2]string{
 		{"path", i.Path},
 		{"kind", i.Kind},

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
@@ -34,7 +35,7 @@ var clock = time.UnixMilli(1_700_000_000_000)
 func inJournals(ctx context.Context, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	env := &cli.Env{Stdout: &stdout, Stderr: &stderr, Now: func() time.Time { return clock }}
-	status := execute(ctx, env, logKinds(), args)
+	status := execute(ctx, env, logkind.Kinds(), args)
 	return result{status, stdout.String(), stderr.String()}
 }
 
@@ -222,7 +223,7 @@ func TestJournalIsVerified(t *testing.T) {
 			withGolden(t)
 			tc.damage(t)
 			got := inJournals(t.Context(), "verify", "golden.atj", "--json")
-			var v verification
+			var v logkind.Verification
 			if err := json.Unmarshal([]byte(got.stdout), &v); err != nil {
 				t.Fatalf("%v: %s", err, got.stdout)
 			}
@@ -250,7 +251,7 @@ func TestJournalIsVerified(t *testing.T) {
 	}
 }
 
-func checkPlace(t *testing.T, word string, places []place, want string) {
+func checkPlace(t *testing.T, word string, places []logkind.Place, want string) {
 	t.Helper()
 	switch {
 	case want == "" && len(places) > 0:
@@ -316,7 +317,7 @@ func TestJournalWithUnknownPartsIsWarnedAbout(t *testing.T) {
 		`1 operation has an unknown shape of scope (operation 8)`,
 		`1 operation has an unknown shape of state blob (operation 8)`,
 	}
-	var v verification
+	var v logkind.Verification
 	if err := json.Unmarshal([]byte(mustDo(t, "verify", "a.atj", "--json")), &v); err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +328,7 @@ func TestJournalWithUnknownPartsIsWarnedAbout(t *testing.T) {
 	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	var found inspection
+	var found logkind.Inspection
 	if err := json.Unmarshal([]byte(mustDo(t, "inspect", "a.atj", "--json")), &found); err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +365,7 @@ func TestImpossibleOperationIsAFaultWithItsPlace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeOps(t, "a.atj", opCreateStudy, `{"kind":"transition","trial":3,"from":"Waiting","to":"Running"}`, `{"kind":"new-kind"}`)
 	got := inJournals(t.Context(), "verify", "a.atj", "--json")
-	var v verification
+	var v logkind.Verification
 	if err := json.Unmarshal([]byte(got.stdout), &v); err != nil {
 		t.Fatal(err)
 	}
@@ -486,7 +487,7 @@ func TestLsListsJournals(t *testing.T) {
 	got := inJournals(t.Context(), "ls", "--json", ".")
 	var paths, states []string
 	for line := range strings.Lines(got.stdout) {
-		var s summary
+		var s logkind.Summary
 		if err := json.Unmarshal([]byte(line), &s); err != nil {
 			t.Fatal(err)
 		}

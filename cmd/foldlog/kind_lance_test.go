@@ -17,6 +17,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
@@ -99,17 +101,15 @@ func TestLanceDatasetIsFoundOnceAndByItsParts(t *testing.T) {
 		t.Fatalf("generations %v: %v", generations, err)
 	}
 	abs := must[string](t)(filepath.Abs("t.lance"))
+	here := logkind.Finder{Env: &cli.Env{}, Kinds: logkind.Kinds()}
 	for _, tc := range []struct{ path, want string }{
 		{"t.lance", "t.lance"}, {"t.lance/data", "t.lance"}, {"t.lance/_versions", "t.lance"},
 		{generations[0], "t.lance"}, {filepath.Dir(filepath.Dir(generations[0])), "t.lance"},
 		{filepath.Join(abs, "data"), abs}, {abs, abs}, {"t.lance/gone", ""}, {".", ""}, {abs + "/..", ""},
 	} {
-		c, err := examine(tc.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := (lanceKind{}).Identify(c); err != nil || got != filepath.FromSlash(tc.want) {
-			t.Errorf("%s is of %q (%v), want %q", tc.path, got, err, tc.want)
+		got, err := here.Find(t.Context(), tc.path)
+		if (err == nil) != (tc.want != "") || got.Path != filepath.FromSlash(tc.want) {
+			t.Errorf("%s is of %q (%v), want %q", tc.path, got.Path, err, tc.want)
 		}
 	}
 	t.Chdir("t.lance")
@@ -167,31 +167,6 @@ func TestLanceRowsOfManyBatches(t *testing.T) {
 	}
 }
 
-func TestLanceNewRowsAreWrittenOnce(t *testing.T) {
-	seen := withTable(t)
-	ctx := t.Context()
-	follow := func(want string) {
-		t.Helper()
-		var out bytes.Buffer
-		seen = must[*lance.Dataset](t)(writeNew(ctx, seen, &out))
-		if diff := cmp.Diff(want, out.String()); diff != "" {
-			t.Errorf("lines (-want +got):\n%s", diff)
-		}
-	}
-	follow("")
-	d := must[*lance.Dataset](t)(seen.Append(ctx, lance.Batches(numbered(5, 2))))
-	d = must[*lance.Dataset](t)(d.Append(ctx, lance.Batches(numbered(7, 300))))
-	d, stats, err := d.Compact(ctx, lance.CompactOptions{})
-	if err != nil || stats.Removed != 4 {
-		t.Fatalf("compaction removed %d fragments: %v", stats.Removed, err)
-	}
-	follow(numberedLines(5, 302))
-	d = must[*lance.Dataset](t)(d.Delete(ctx, []lance.Condition{{Column: "n", Op: lance.Less, Value: 100}}))
-	follow("")
-	must[*lance.Dataset](t)(d.Append(ctx, lance.Batches(numbered(400, 1))))
-	follow(numberedLines(400, 1))
-}
-
 // lineWriter cancels a tail once it has written as many lines.
 type lineWriter struct {
 	bytes.Buffer
@@ -219,7 +194,8 @@ func TestLanceTailFollowsAppends(t *testing.T) {
 	first := make(chan struct{})
 	w := &lineWriter{most: 3, first: first, done: cancel}
 	ended := make(chan error, 1)
-	go func() { ended <- lanceKind{}.Tail(ctx, "t.lance", w, tailOptions{Last: 1, Follow: true}) }()
+	at := must[logkind.Located](t)(logkind.Finder{Env: &cli.Env{}, Kinds: logkind.Kinds()}.Find(ctx, "t.lance"))
+	go func() { ended <- at.Kind.Tail(ctx, at.Path, w, logkind.TailOptions{Last: 1, Follow: true}) }()
 	<-first
 	_, err := d.Append(t.Context(), lance.Batches(numbered(5, 2)))
 	if got := <-ended; err != nil || got != context.Canceled {
@@ -248,7 +224,7 @@ func TestLanceInspect(t *testing.T) {
 		LastMS       int64 `json:"last_ms"`
 		Counts       map[string]int64
 		Notes        []string
-		Detail       lanceDetail
+		Detail       logkind.LanceDetail
 	}
 	if err := json.Unmarshal([]byte(out), &found); err != nil {
 		t.Fatal(err)
@@ -274,11 +250,11 @@ func TestLanceInspect(t *testing.T) {
 		t.Errorf("versions %+v", got)
 	}
 	got.Indexes, got.Version, got.Versions, got.Writer = nil, 0, 0, ""
-	want := lanceDetail{
+	want := logkind.LanceDetail{
 		Schema: []string{"id: utf8", "n: int64, nullable", "x: float64, nullable", "raw: binary, nullable",
 			"at: timestamp[us, tz=UTC], nullable", "day: date32, nullable"},
 		PrimaryKey: "id", Fragments: 2, Rows: 3, DeletedRows: 1,
-		Shards: []lanceShard{{ID: shard.String(), Epoch: 1, Generations: 1, Unmerged: 1, Rows: 1}},
+		Shards: []logkind.LanceShard{{ID: shard.String(), Epoch: 1, Generations: 1, Unmerged: 1, Rows: 1}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("detail (-want +got):\n%s", diff)
@@ -309,7 +285,7 @@ func TestLanceVerifyNamesTheFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := inJournals(t.Context(), "verify", "t.lance", "--json")
-			var v verification
+			var v logkind.Verification
 			if err := json.Unmarshal([]byte(got.stdout), &v); err != nil {
 				t.Fatal(err)
 			}

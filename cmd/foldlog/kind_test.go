@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 var errBadLine = errors.New("bad line")
@@ -25,11 +24,11 @@ var errBadLine = errors.New("bad line")
 // PATH.d.
 type lineKind struct{}
 
-var _ logKind = lineKind{}
+var _ logkind.Kind = lineKind{}
 
 func (lineKind) Name() string { return "line log" }
 
-func (lineKind) Identify(c candidate) (string, error) {
+func (lineKind) Identify(c logkind.Candidate) (string, error) {
 	if bytes.HasPrefix(c.Start, []byte("lines\n")) {
 		return c.Path, nil
 	}
@@ -50,33 +49,33 @@ func (lineKind) events(log string) ([]string, error) {
 	return lines[:len(lines)-1], nil
 }
 
-func (k lineKind) Summarize(_ context.Context, log string) (summary, error) {
+func (k lineKind) Summarize(_ context.Context, log string) (logkind.Summary, error) {
 	events, err := k.events(log)
-	return summary{State: stateGood, Bytes: 2048, ModifiedMS: 1_000_000, Detail: plural(int64(len(events)), "event")}, err
+	return logkind.Summary{State: logkind.StateGood, Bytes: 2048, ModifiedMS: 1_000_000, Detail: plural(int64(len(events)), "event")}, err
 }
 
-func (k lineKind) Inspect(_ context.Context, log string) (inspection, error) {
+func (k lineKind) Inspect(_ context.Context, log string) (logkind.Inspection, error) {
 	events, err := k.events(log)
-	return inspection{
-		Path: log, Kind: k.Name(), Format: "v1", State: stateGood, Bytes: 2048, Files: 1,
+	return logkind.Inspection{
+		Path: log, Kind: k.Name(), Format: "v1", State: logkind.StateGood, Bytes: 2048, Files: 1,
 		Events: int64(len(events)), FirstMS: 1_000_000, LastMS: 1_060_000,
 		Counts:  map[string]int64{"trials": 1200, "studies": 1},
-		Writers: []writer{{Name: "7\x1b", Events: 2, Bytes: 10, LastMS: 1_060_000}},
+		Writers: []logkind.Writer{{Name: "7\x1b", Events: 2, Bytes: 10, LastMS: 1_060_000}},
 		Notes:   []string{"12 unpublished bytes"},
 	}, err
 }
 
-func (k lineKind) Verify(_ context.Context, log string, opts verifyOptions) (verification, error) {
-	v := verification{Format: "v1"}
+func (k lineKind) Verify(_ context.Context, log string, opts logkind.VerifyOptions) (logkind.Verification, error) {
+	v := logkind.Verification{Format: "v1"}
 	events, err := k.events(log)
 	offset := int64(len("lines\n"))
 	for i, e := range events {
 		if e == "bad\n" {
 			at := offset
-			v.Faults = append(v.Faults, place{File: log, Offset: &at, Seq: int64(i) + 1, What: "bad line"})
+			v.Faults = append(v.Faults, logkind.Place{File: log, Offset: &at, Seq: int64(i) + 1, What: "bad line"})
 		}
 		if e == "odd\n" {
-			v.Warnings = append(v.Warnings, place{File: log, Seq: int64(i) + 1, What: "odd line"})
+			v.Warnings = append(v.Warnings, logkind.Place{File: log, Seq: int64(i) + 1, What: "odd line"})
 		}
 		offset += int64(len(e))
 		opts.Progress(offset, offset)
@@ -85,7 +84,7 @@ func (k lineKind) Verify(_ context.Context, log string, opts verifyOptions) (ver
 	return v, err
 }
 
-func (k lineKind) Cat(_ context.Context, log string, w io.Writer, opts catOptions) error {
+func (k lineKind) Cat(_ context.Context, log string, w io.Writer, opts logkind.CatOptions) error {
 	events, err := k.events(log)
 	if opts.From == 0 {
 		io.WriteString(w, "lines\n")
@@ -101,7 +100,7 @@ func (k lineKind) Cat(_ context.Context, log string, w io.Writer, opts catOption
 	return err
 }
 
-func (k lineKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+func (k lineKind) Tail(ctx context.Context, log string, w io.Writer, opts logkind.TailOptions) error {
 	events, err := k.events(log)
 	for _, e := range events[max(0, len(events)-int(opts.Last)):] {
 		io.WriteString(w, e)
@@ -117,12 +116,12 @@ func (k lineKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOp
 	return err
 }
 
-func (k lineKind) Copy(_ context.Context, log, dest string, opts copyOptions) (copied, error) {
+func (k lineKind) Copy(_ context.Context, log, dest string, opts logkind.CopyOptions) (logkind.Copied, error) {
 	events, err := k.events(log)
 	if err != nil {
-		return copied{}, err
+		return logkind.Copied{}, err
 	}
-	var done copied
+	var done logkind.Copied
 	body := "lines\n"
 	for _, e := range events {
 		if e == "bad\n" {
@@ -133,7 +132,7 @@ func (k lineKind) Copy(_ context.Context, log, dest string, opts copyOptions) (c
 		done.Events++
 	}
 	if done.Lost != nil && !opts.Salvage {
-		return copied{}, done.Lost
+		return logkind.Copied{}, done.Lost
 	}
 	done.Bytes = int64(len(body))
 	return done, os.WriteFile(dest, []byte(body), 0o666)
@@ -168,65 +167,6 @@ func here(ctx context.Context, args ...string) result {
 		Stdout: &stdout, Stderr: &stderr,
 		Now: func() time.Time { return time.UnixMilli(1_120_000) },
 	}
-	status := execute(ctx, env, []logKind{lineKind{}}, args)
+	status := execute(ctx, env, []logkind.Kind{lineKind{}}, args)
 	return result{status, stdout.String(), stderr.String()}
-}
-
-func TestFailedSaysThePathOnce(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		err  error
-		want string
-	}{
-		{"of the operating system", &fs.PathError{Op: "open", Path: "a.atj", Err: fs.ErrPermission}, "cat a.atj: permission denied"},
-		{"another path stays", &fs.PathError{Op: "open", Path: "b", Err: fs.ErrPermission}, "cat a.atj: open b: permission denied"},
-		{"what wraps a path stays", fmt.Errorf("head: %w", &fs.PathError{Op: "open", Path: "a.atj", Err: fs.ErrPermission}),
-			"cat a.atj: head: open a.atj: permission denied"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			err := failed("cat", "a.atj", tc.err)
-			if err.Error() != tc.want || !errors.Is(err, fs.ErrPermission) {
-				t.Errorf("got %q, want %q that is a permission error", err, tc.want)
-			}
-		})
-	}
-	if err := failed("cat", "a.atj", nil); err != nil {
-		t.Errorf("no error became %v", err)
-	}
-}
-
-func TestExamineReadsTheStartOfRegularFilesOnly(t *testing.T) {
-	dir := t.TempDir()
-	long := filepath.Join(dir, "long")
-	if err := os.WriteFile(long, bytes.Repeat([]byte("x"), 3*startSize), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(empty, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		name, path string
-		exists     bool
-		start      int
-	}{
-		{"a long file", long, true, startSize},
-		{"an empty file", empty, true, 0},
-		{"a directory", dir, true, 0},
-		{"a directory with a slash", dir + "/", true, 0},
-		{"nothing", filepath.Join(dir, "gone"), false, 0},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			c, err := examine(tc.path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (c.Info != nil) != tc.exists || len(c.Start) != tc.start {
-				t.Errorf("exists %v with %d bytes, want %v with %d", c.Info != nil, len(c.Start), tc.exists, tc.start)
-			}
-			if c.Path != filepath.Clean(tc.path) {
-				t.Errorf("path %q is not clean", c.Path)
-			}
-		})
-	}
 }

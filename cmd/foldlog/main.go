@@ -3,7 +3,7 @@
 //
 // This command is thin: each file here is one command, which parses its
 // flags, makes one call, and renders the answer. The verbs that work on any
-// log go through the logKind interface (see kind.go).
+// log go through internal/logkind.
 package main
 
 import (
@@ -11,14 +11,15 @@ import (
 	"os"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 func main() {
-	os.Exit(run(logKinds()))
+	os.Exit(run(logkind.Kinds()))
 }
 
 // run is this process as one command line.
-func run(kinds []logKind) int {
+func run(kinds []logkind.Kind) int {
 	cli.CatchClosedPipe()
 	ctx, stop := cli.Interruptible(context.Background())
 	defer stop()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/objstore/s3test"
 	"github.com/foldlog/foldlog/server"
@@ -52,9 +53,9 @@ func (m stopping) Run() int {
 // a journal's lease.
 func TestMain(m *testing.M) {
 	testscript.Main(alone{m}, map[string]func(){
-		"foldlog": func() { os.Exit(run(logKinds())) },
+		"foldlog": func() { os.Exit(run(logkind.Kinds())) },
 		"holder":  func() { os.Exit(holdLease(os.Args[1])) },
-		"linelog": func() { os.Exit(run([]logKind{lineKind{}})) },
+		"linelog": func() { os.Exit(run([]logkind.Kind{lineKind{}})) },
 	})
 }
 

@@ -1,19 +1,16 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/remote"
 )
 
 func (a *app) metricsCmd() *cobra.Command {
@@ -29,107 +26,6 @@ http://HOST/PATH or server:PATH, and the address of the page of a run there.`,
 	c.AddCommand(a.metricsRecordCmd(), a.metricsCheckCmd(), a.metricsShowCmd(), a.metricsPlotCmd(),
 		a.metricsDiffCmd(), a.metricsImportCmd(), a.metricsExportCmd(), a.metricsPushCmd())
 	return c
-}
-
-// streams lists the files that operands name: a file is itself, of a directory
-// every stream under it. Without operands it is the root.
-func (a *app) streams(ctx context.Context, args []string) ([]string, error) {
-	if len(args) == 0 {
-		args = []string{a.root(nil)}
-	}
-	var found []string
-	for _, arg := range args {
-		under, dir, err := a.streamsOf(ctx, arg)
-		if err != nil {
-			return nil, err
-		}
-		if dir && len(under) == 0 {
-			a.Notef("no metrics streams under %s", arg)
-		}
-		found = append(found, under...)
-	}
-	return found, nil
-}
-
-// streamsOf lists what one operand names, and tells whether it is a directory.
-func (a *app) streamsOf(ctx context.Context, arg string) (paths []string, dir bool, err error) {
-	c, at, err := a.readingServer(arg)
-	if err != nil {
-		return nil, false, err
-	}
-	if c != nil {
-		paths, dir, err = streamsAt(ctx, c, at)
-		return paths, dir, failed("open", arg, err)
-	}
-	info, err := os.Stat(arg)
-	switch {
-	case err != nil:
-		return nil, false, failed("open", arg, err)
-	case !info.IsDir():
-		return []string{arg}, false, nil
-	}
-	paths, err = streamsUnder(arg)
-	return paths, true, err
-}
-
-// streamsAt lists the streams at a server. A log of another kind is one that no event
-// is found in.
-func streamsAt(ctx context.Context, c *remote.Client, at string) (paths []string, dir bool, err error) {
-	logs, _, err := c.Logs(ctx, at)
-	if err != nil {
-		return nil, false, err
-	}
-	if len(logs) == 0 && at != "" {
-		return nil, false, noLogAt(c)
-	}
-	one := itself(logs, at)
-	for _, l := range logs {
-		if one || l.Kind == nameStream {
-			paths = append(paths, world{server: c}.name(l.Path))
-		}
-	}
-	return paths, !one, nil
-}
-
-// resolved puts in the place of each address, which may be that of a run's page or of a
-// directory, the streams that it names.
-func (a *app) resolved(ctx context.Context, args []string) (paths []string, err error) {
-	for _, arg := range args {
-		c, at, err := a.readingServer(arg)
-		if err != nil {
-			return nil, err
-		}
-		under := []string{arg}
-		if c != nil {
-			if under, _, err = streamsAt(ctx, c, at); err == nil && len(under) == 0 {
-				err = errors.New("no metrics streams there")
-			}
-		}
-		if err != nil {
-			return nil, failed("open", arg, err)
-		}
-		paths = append(paths, under...)
-	}
-	return paths, nil
-}
-
-// streamsUnder lists the files under a directory that are streams by content.
-func streamsUnder(dir string) ([]string, error) {
-	paths, err := metrics.FindStreams(dir)
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	for _, path := range paths {
-		start, err := readStart(path)
-		if err != nil {
-			return nil, failed("open", path, err)
-		}
-		if metrics.IsStream(start) {
-			found = append(found, path)
-		}
-	}
-	return found, nil
 }
 
 // keyValues reads operands of the form K=V.

@@ -66,7 +66,7 @@ the summary of run --json may stand between the events.`,
 		if limit < 0 {
 			return cli.Usagef("--limit %d: must not be negative", limit)
 		}
-		paths, err := a.resolved(c.Context(), args)
+		paths, err := a.Resolved(c.Context(), args)
 		if err != nil {
 			return advise(err)
 		}
@@ -92,11 +92,11 @@ the summary of run --json may stand between the events.`,
 func (a *app) checkStream(ctx context.Context, path string, opts metrics.CheckOptions, limit int64, asJSON bool) (v checkView, err error) {
 	in := io.Reader(orEmpty(a.Stdin))
 	if path != "-" {
-		at, name, err := a.streamAt(ctx, path)
+		at, name, err := a.StreamAt(ctx, path)
 		if err != nil {
 			return v, err
 		}
-		f, err := at.open(name)
+		f, err := at.Open(name)
 		if err != nil {
 			return v, err
 		}

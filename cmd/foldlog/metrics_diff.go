@@ -56,7 +56,7 @@ every metric. The exit status is 0 whether or not they differ.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var runs [2]*metricsview.Run
 		for i, arg := range args {
-			paths, err := a.resolved(c.Context(), []string{arg})
+			paths, err := a.Resolved(c.Context(), []string{arg})
 			if err == nil && len(paths) > 1 {
 				err = fmt.Errorf("%s has %s, and not one", arg, plural(int64(len(paths)), "stream"))
 			}

@@ -64,7 +64,7 @@ the export is complete, and left as it was otherwise.`,
 		if filter.where, err = keyValues("where", where); err != nil {
 			return err
 		}
-		paths, err := a.streams(c.Context(), args)
+		paths, err := a.Streams(c.Context(), args)
 		if err != nil {
 			return advise(err)
 		}
@@ -123,11 +123,11 @@ func (a *app) eachPoint(ctx context.Context, paths []string, filter pointFilter,
 }
 
 func (a *app) pointsOf(ctx context.Context, path string, filter pointFilter, emit func(*pointRow) error) error {
-	w, at, err := a.streamAt(ctx, path)
+	w, at, err := a.StreamAt(ctx, path)
 	if err != nil {
 		return err
 	}
-	f, err := w.open(at)
+	f, err := w.Open(at)
 	if err != nil {
 		return err
 	}

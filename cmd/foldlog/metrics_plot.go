@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/chart"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 )
@@ -64,7 +65,7 @@ that keeps first, last, minimum and maximum of each stretch.`,
 		if err != nil {
 			return err
 		}
-		if p.paths, err = a.resolved(c.Context(), args); err != nil {
+		if p.paths, err = a.Resolved(c.Context(), args); err != nil {
 			return advise(err)
 		}
 		if flags.follow {
@@ -267,12 +268,12 @@ func (p *plotter) follow(ctx context.Context) error {
 	runs := make([]*liveRun, len(p.paths))
 	every := redrawEvery
 	for i, path := range p.paths {
-		w, at, err := p.streamAt(ctx, path)
+		w, at, err := p.StreamAt(ctx, path)
 		if err != nil {
 			return err
 		}
-		if w.server != nil {
-			w.server.Patience, every = endless, remotePoll
+		if w.Server != nil {
+			w.Server.Patience, every = logkind.Endless, logkind.RemotePoll
 		}
 		runs[i] = newLiveRun(w, at)
 		defer runs[i].close()
@@ -309,14 +310,14 @@ func (p *plotter) follow(ctx context.Context) error {
 
 // liveRun is a run that grows.
 type liveRun struct {
-	world
+	logkind.World
 	path     string
 	follower *metrics.Follower
 	run      *metricsview.Run
 }
 
-func newLiveRun(w world, path string) *liveRun {
-	return &liveRun{w, path, w.follower(path), &metricsview.Run{Path: w.name(path)}}
+func newLiveRun(w logkind.World, path string) *liveRun {
+	return &liveRun{w, path, w.Follower(path), &metricsview.Run{Path: w.NameOf(path)}}
 }
 
 func (l *liveRun) close() { l.follower.Close() }
@@ -336,7 +337,7 @@ func (l *liveRun) poll() (changed bool, err error) {
 		return changed, err
 	}
 	l.close()
-	*l = *newLiveRun(l.world, l.path)
+	*l = *newLiveRun(l.World, l.path)
 	_, err = l.poll()
 	return true, err
 }

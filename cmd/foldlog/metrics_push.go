@@ -42,7 +42,7 @@ that of --to or FOLDLOG_SERVER, the token is FOLDLOG_TOKEN.`,
 		if err != nil {
 			return err
 		}
-		paths, err := a.streams(c.Context(), args)
+		paths, err := a.Streams(c.Context(), args)
 		if err != nil {
 			return advise(err)
 		}
@@ -90,11 +90,11 @@ func (a *app) push(ctx context.Context, client metrics.Client, path string, asJS
 }
 
 func (a *app) pushFile(ctx context.Context, client metrics.Client, path string) (metrics.Pushed, error) {
-	w, at, err := a.streamAt(ctx, path)
+	w, at, err := a.StreamAt(ctx, path)
 	if err != nil {
 		return metrics.Pushed{}, err
 	}
-	f, err := w.open(at)
+	f, err := w.Open(at)
 	if err != nil {
 		return metrics.Pushed{}, err
 	}

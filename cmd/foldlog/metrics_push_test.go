@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/metrics/streamtest"
 )
@@ -22,7 +23,7 @@ func with(stdin string, vars map[string]string, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	env := &cli.Env{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
 		Getenv: func(name string) string { return vars[name] }}
-	status := execute(context.Background(), env, logKinds(), args)
+	status := execute(context.Background(), env, logkind.Kinds(), args)
 	return result{status, stdout.String(), stderr.String()}
 }
 

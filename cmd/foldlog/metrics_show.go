@@ -38,7 +38,7 @@ metrics of a run; --all has every one.`,
 	c.Flags().BoolVar(&all, "all", false, "show every metric")
 	asJSON := jsonFlag(c, "print one line of JSON for each run")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		paths, err := a.streams(c.Context(), args)
+		paths, err := a.Streams(c.Context(), args)
 		if err != nil {
 			return advise(err)
 		}
@@ -59,11 +59,11 @@ metrics of a run; --all has every one.`,
 
 // readRunNoting reads a run and says what in its file is no event.
 func (a *app) readRunNoting(ctx context.Context, path string) (*metricsview.Run, error) {
-	w, at, err := a.streamAt(ctx, path)
+	w, at, err := a.StreamAt(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	run, err := w.readRun(ctx, at)
+	run, err := w.ReadRun(ctx, at)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 )
@@ -48,7 +49,7 @@ func recording(t *testing.T, input string, args ...string) (cmd *exec.Cmd, path 
 
 func runOf(t *testing.T, path string) *metricsview.Run {
 	t.Helper()
-	run, err := world{}.readRun(t.Context(), path)
+	run, err := logkind.World{}.ReadRun(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
@@ -29,29 +28,6 @@ var (
 	_ studyReader = (*remote.Journal)(nil)
 )
 
-// atServer is the server that an operand names and the path there; nil for a path of
-// this machine.
-func (a *app) atServer(text string) (*remote.Client, string, error) {
-	base, at, away, err := remote.Parse(text, a.Var("FOLDLOG_SERVER"))
-	if err != nil {
-		return nil, "", cli.WithHint(&cli.UsageError{Err: err}, "http://HOST/PATH is a log at a server, server:PATH one at that of FOLDLOG_SERVER")
-	}
-	if !away {
-		return nil, "", nil
-	}
-	waiting := func(err error, patience time.Duration) {
-		if patience <= firstPatience {
-			return // it is told soon enough
-		}
-		text := "trying again"
-		if patience < time.Hour {
-			text += " for " + cli.Duration(patience.Round(time.Second))
-		}
-		a.Notef("%s: %v; %s", base, err, text)
-	}
-	return &remote.Client{Base: base, Token: a.Var("FOLDLOG_TOKEN"), Waiting: waiting}, at, nil
-}
-
 // noAnswer tells what keeps a server from saying anything about a log.
 func noAnswer(err error) bool {
 	for _, sentinel := range []error{remote.ErrAway, remote.ErrUnauthorized, remote.ErrNoHost, remote.ErrOld, remote.ErrPlain, remote.ErrAddress} {
@@ -64,7 +40,7 @@ func noAnswer(err error) bool {
 
 // openReader opens a journal for reading.
 func (a *app) openReader(operand string) (studyReader, error) {
-	c, at, err := a.atServer(operand)
+	c, at, err := a.Server(operand)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +74,7 @@ func noPath(c *remote.Client) error {
 // glance is openReader for a command that does nothing but tell, and so does not wait
 // long for a server that is away.
 func (a *app) glance(operand string) (studyReader, error) {
-	c, at, err := a.readingServer(operand)
+	c, at, err := a.ReadingServer(operand)
 	if c == nil || err != nil {
 		return a.openReader(operand)
 	}
@@ -108,7 +84,7 @@ func (a *app) glance(operand string) (studyReader, error) {
 // openJournal opens a journal for writing. Worker is the id that operations carry, nil
 // to draw one.
 func (a *app) openJournal(ctx context.Context, operand string, worker *uint64) (study.Storage, error) {
-	c, at, err := a.atServer(operand)
+	c, at, err := a.Server(operand)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +100,7 @@ func (a *app) openJournal(ctx context.Context, operand string, worker *uint64) (
 // openJournalSoon is openJournal for a program that waits for the answer: a server that
 // has never answered is not waited for as one that is away.
 func (a *app) openJournalSoon(ctx context.Context, operand string) (study.Storage, error) {
-	c, at, err := a.readingServer(operand)
+	c, at, err := a.ReadingServer(operand)
 	if c == nil || err != nil {
 		return a.openJournal(ctx, operand, nil)
 	}
@@ -133,7 +109,7 @@ func (a *app) openJournalSoon(ctx context.Context, operand string) (study.Storag
 
 // createJournal makes a journal; one that is there is journal.ErrExist.
 func (a *app) createJournal(ctx context.Context, operand string) (study.Storage, error) {
-	c, at, err := a.atServer(operand)
+	c, at, err := a.Server(operand)
 	if err != nil {
 		return nil, err
 	}
@@ -149,20 +125,11 @@ func (a *app) createJournal(ctx context.Context, operand string) (study.Storage,
 // useServer spells the journal of a run at a server so that its worker processes find
 // it.
 func (a *app) useServer(p *runPlan) error {
-	c, at, err := a.atServer(p.Journal)
+	c, at, err := a.Server(p.Journal)
 	if c != nil {
 		p.Journal = remote.Address(c.Base, at)
 	}
 	return err
-}
-
-// streamAt is where a metrics stream is that an operand names, and its path there.
-func (a *app) streamAt(ctx context.Context, operand string) (world, string, error) {
-	c, at, err := a.readingServer(operand)
-	if c == nil || err != nil {
-		return world{}, operand, err
-	}
-	return world{c, ctx}, "/" + at, nil
 }
 
 // beside is where the logs of trials lie: beside the journal, or, of one at a server,
@@ -172,17 +139,4 @@ func beside(journal string) string {
 		return path.Base(at)
 	}
 	return journal
-}
-
-// rootServer finds the server of a datagen log whose root is one.
-func (a *app) rootServer(ref *logRef) error {
-	c, at, err := a.atServer(ref.root)
-	if err != nil || c == nil {
-		return err
-	}
-	ref.server, ref.root = c, c.Base
-	if at != "" {
-		ref.root = remote.Address(c.Base, at)
-	}
-	return nil
 }

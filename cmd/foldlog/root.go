@@ -10,15 +10,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/internal/yamldoc"
 )
 
 // app is what the commands share.
-type app struct {
-	*cli.Env
-	kinds []logKind
-}
+type app struct{ logkind.Finder }
 
 const rootLong = `Foldlog keeps everything that happens in machine-learning experiments as
 durable, append-only event logs, and derives states, curves and best trials by
@@ -38,8 +36,8 @@ Environment:
   NO_COLOR         no colours if set`
 
 // newRootCmd is the whole command line in an environment, for these kinds.
-func newRootCmd(env *cli.Env, kinds []logKind) *cobra.Command {
-	a := &app{Env: env, kinds: kinds}
+func newRootCmd(env *cli.Env, kinds []logkind.Kind) *cobra.Command {
+	a := &app{logkind.Finder{Env: env, Kinds: kinds}}
 	root := &cobra.Command{
 		Use:           "foldlog",
 		Short:         "Append events, fold state",
@@ -96,7 +94,7 @@ func finish(root *cobra.Command) {
 }
 
 // execute runs one command line and returns the exit status.
-func execute(ctx context.Context, env *cli.Env, kinds []logKind, args []string) int {
+func execute(ctx context.Context, env *cli.Env, kinds []logkind.Kind, args []string) int {
 	root := newRootCmd(env, kinds)
 	root.SetArgs(shieldNumbers(root, args))
 	started := false

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 )
@@ -77,7 +78,7 @@ type pendingView struct {
 
 func (a *app) showStudies(r studyReader, path, name string, all, asJSON bool) error {
 	snap := r.Snapshot()
-	shown := shownJournal{Path: path, Format: formatName(r.Header().Format), Studies: []shownStudy{}}
+	shown := shownJournal{Path: path, Format: logkind.FormatName(r.Header().Format), Studies: []shownStudy{}}
 	if name != "" {
 		st, err := pickStudy(snap, path, name)
 		if err != nil {

@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 // defaultTail is how many events tail begins with.
 const defaultTail = 10
 
 func (a *app) tailCmd() *cobra.Command {
-	var opts tailOptions
+	var opts logkind.TailOptions
 	c := &cobra.Command{
 		Use:   "tail PATH [-f] [-n N]",
 		Short: "Print the last events, and follow a log that is being written",
@@ -34,10 +35,10 @@ twice a second; a server that is away is waited for.`,
 		if err != nil {
 			return err
 		}
-		if at.server != nil && opts.Follow {
-			at.server.Patience = endless
+		if at.Server != nil && opts.Follow {
+			at.Server.Patience = logkind.Endless
 		}
-		err = a.tail(c.Context(), at.kind, at.log, opts)
+		err = a.tail(c.Context(), at.Kind, at.Path, opts)
 		if opts.Follow && errors.Is(err, context.Canceled) {
 			return nil // an interrupt is the only way to end it
 		}
@@ -47,7 +48,7 @@ twice a second; a server that is away is waited for.`,
 }
 
 // tail does not keep events back while it follows.
-func (a *app) tail(ctx context.Context, kind logKind, log string, opts tailOptions) error {
+func (a *app) tail(ctx context.Context, kind logkind.Kind, log string, opts logkind.TailOptions) error {
 	if opts.Follow {
 		return kind.Tail(ctx, log, a.Out(), opts)
 	}

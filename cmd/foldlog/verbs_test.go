@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 func (r result) check(t *testing.T, want result) {
@@ -84,7 +85,7 @@ func TestInspect(t *testing.T) {
 	})
 	t.Run("for programs", func(t *testing.T) {
 		got := foldlog(t, t.Context(), files, "inspect", "--json", "a.log")
-		var found inspection
+		var found logkind.Inspection
 		if err := json.Unmarshal([]byte(got.stdout), &found); err != nil {
 			t.Fatalf("read %q: %v", got.stdout, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 )
 
 func (a *app) verifyCmd() *cobra.Command {
@@ -26,12 +27,12 @@ checked here.`,
 		Args:    operands("PATH..."),
 	}
 	asJSON := jsonFlag(c, "print one line of JSON for each log")
-	var opts verifyOptions
+	var opts logkind.VerifyOptions
 	c.Flags().IntVar(&opts.Versions, "versions", 0, "check only the latest `N` versions of a Lance dataset or a datagen log")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		print := printVerification
 		if *asJSON {
-			print = func(w io.Writer, v verification) error { return cli.WriteJSONLine(w, v) }
+			print = func(w io.Writer, v logkind.Verification) error { return cli.WriteJSONLine(w, v) }
 		}
 		if opts.Versions < 0 {
 			return fmt.Errorf("verify: --versions is %d", opts.Versions)
@@ -42,7 +43,7 @@ checked here.`,
 }
 
 // verify checks one log after another and prints each answer as it comes.
-func (a *app) verify(ctx context.Context, paths []string, opts verifyOptions, print func(io.Writer, verification) error) error {
+func (a *app) verify(ctx context.Context, paths []string, opts logkind.VerifyOptions, print func(io.Writer, logkind.Verification) error) error {
 	faulty, damaged := 0, ""
 	for _, path := range paths {
 		v, err := a.verifyOne(ctx, path, opts)
@@ -53,13 +54,13 @@ func (a *app) verify(ctx context.Context, paths []string, opts verifyOptions, pr
 			return failed("verify", path, err)
 		}
 		if err != nil {
-			v.Faults = append(v.Faults, place{
+			v.Faults = append(v.Faults, logkind.Place{
 				File: path, What: err.Error(), Hint: cli.HintFor(err, hintRules())})
 		}
-		v.normalize()
+		v.Normalize()
 		if !v.OK {
 			faulty++
-			if err == nil && damaged == "" && v.Kind != nameLance && v.Kind != nameDatagen {
+			if err == nil && damaged == "" && v.Kind != logkind.LanceDataset && v.Kind != logkind.DatagenLog {
 				damaged = v.Path
 			}
 		}
@@ -79,20 +80,20 @@ func (a *app) verify(ctx context.Context, paths []string, opts verifyOptions, pr
 }
 
 // verifyOne returns what was found with the error that ended the check.
-func (a *app) verifyOne(ctx context.Context, path string, opts verifyOptions) (verification, error) {
-	at, err := a.lookUp(ctx, path)
+func (a *app) verifyOne(ctx context.Context, path string, opts logkind.VerifyOptions) (logkind.Verification, error) {
+	at, err := a.Finder.Find(ctx, path)
 	if err != nil {
-		return verification{Path: path}, err
+		return logkind.Verification{Path: path}, err
 	}
-	bar := a.NewProgress("verify "+at.name, cli.Bytes)
+	bar := a.NewProgress("verify "+at.Name, cli.Bytes)
 	defer bar.Close()
 	opts.Progress = bar.Set
-	v, err := at.kind.Verify(ctx, at.log, opts)
-	v.Path, v.Kind = at.name, at.kind.Name()
+	v, err := at.Kind.Verify(ctx, at.Path, opts)
+	v.Path, v.Kind = at.Name, at.Kind.Name()
 	return v, err
 }
 
-func printVerification(w io.Writer, v verification) error {
+func printVerification(w io.Writer, v logkind.Verification) error {
 	word := "ok"
 	if !v.OK {
 		word = "faulty"
@@ -109,7 +110,7 @@ func printVerification(w io.Writer, v verification) error {
 }
 
 // printPlaces writes to a buffer, which keeps the error for its flush.
-func printPlaces(w io.Writer, word string, places []place) {
+func printPlaces(w io.Writer, word string, places []logkind.Place) {
 	for _, p := range places {
 		fmt.Fprintf(w, "  %s: %s\n", word, cli.Safe(p.String()))
 		if p.Hint != "" {

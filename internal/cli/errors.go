@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 )
 
@@ -136,4 +137,16 @@ func printError(w io.Writer, program string, err error, hint string) {
 	if hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", Safe(hint))
 	}
+}
+
+// Failed says what was being done to which path, or is nil if err is. The path
+// that the operating system repeats is left out.
+func Failed(doing, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if pathErr, ok := err.(*fs.PathError); ok && pathErr.Path == path {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("%s %s: %w", doing, path, err)
 }

@@ -83,3 +83,26 @@ func TestCauseNamesTheSignal(t *testing.T) {
 		t.Errorf("Cause = %v, want SIGTERM", err)
 	}
 }
+
+func TestFailedSaysThePathOnce(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"of the operating system", &fs.PathError{Op: "open", Path: "a.atj", Err: fs.ErrPermission}, "cat a.atj: permission denied"},
+		{"another path stays", &fs.PathError{Op: "open", Path: "b", Err: fs.ErrPermission}, "cat a.atj: open b: permission denied"},
+		{"what wraps a path stays", fmt.Errorf("head: %w", &fs.PathError{Op: "open", Path: "a.atj", Err: fs.ErrPermission}),
+			"cat a.atj: head: open a.atj: permission denied"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := Failed("cat", "a.atj", tc.err)
+			if err.Error() != tc.want || !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("got %q, want %q that is a permission error", err, tc.want)
+			}
+		})
+	}
+	if err := Failed("cat", "a.atj", nil); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+}

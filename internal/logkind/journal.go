@@ -1,4 +1,4 @@
-package main
+package logkind
 
 import (
 	"context"
@@ -15,19 +15,19 @@ import (
 )
 
 // journalKind is the study journal.
-type journalKind struct{ world }
+type journalKind struct{ World }
 
-var _ logKind = journalKind{}
+var _ Kind = journalKind{}
 
 // stateLive is a journal whose lease is held at this moment.
 const stateLive = "live"
 
-func (journalKind) Name() string { return nameJournal }
+func (journalKind) Name() string { return StudyJournal }
 
 // reading is how journals are read in this world.
-func (w world) reading() *journal.ReaderOptions { return &journal.ReaderOptions{FS: w.fs()} }
+func (w World) reading() *journal.ReaderOptions { return &journal.ReaderOptions{FS: w.fs()} }
 
-func (journalKind) Identify(c candidate) (string, error) {
+func (journalKind) Identify(c Candidate) (string, error) {
 	if journal.Sniff(c.Start) {
 		return c.Path, nil
 	}
@@ -42,8 +42,8 @@ func (journalKind) Parts(log string) []string {
 	return parts
 }
 
-func (k journalKind) Summarize(ctx context.Context, log string) (summary, error) {
-	s := summary{}
+func (k journalKind) Summarize(ctx context.Context, log string) (Summary, error) {
+	s := Summary{}
 	var err error
 	if s.ModifiedMS, err = journal.LastChange(log, k.reading()); err != nil {
 		return s, err
@@ -57,10 +57,10 @@ func (k journalKind) Summarize(ctx context.Context, log string) (summary, error)
 		return s, err
 	}
 	if err := r.CheckTip(); err != nil {
-		s.State, s.Detail = stateFaulty, err.Error()
+		s.State, s.Detail = StateFaulty, err.Error()
 		return s, nil
 	}
-	s.State = stateGood
+	s.State = StateGood
 	if _, holder := r.Holder(); holder != nil {
 		s.State = stateLive
 	}
@@ -70,7 +70,7 @@ func (k journalKind) Summarize(ctx context.Context, log string) (summary, error)
 		s.Detail, err = studyWords(ctx, r, s.Bytes)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.State, s.Detail, err = stateFaulty, err.Error(), nil
+		s.State, s.Detail, err = StateFaulty, err.Error(), nil
 	}
 	return s, err
 }
@@ -99,11 +99,14 @@ func studyWords(ctx context.Context, r *journal.Reader, size int64) (string, err
 	snap := replay.Snapshot()
 	var studies []*study.Study
 	counts := studyview.StateCounts{}
-	for st := range openStudies(snap) {
+	for st := range snap.Studies() {
+		if st.Deleted() {
+			continue
+		}
 		studies = append(studies, st)
 		counts.Add(studyview.CountsOf(st))
 	}
-	words := plural(int64(len(studies)), "study")
+	words := cli.Plural(int64(len(studies)), "study")
 	switch {
 	case len(studies) == 1:
 		words = "study " + studies[0].Config.Name
@@ -114,7 +117,7 @@ func studyWords(ctx context.Context, r *journal.Reader, size int64) (string, err
 	}
 	switch {
 	case err != nil:
-		return words + ", " + plural(int64(r.Head().Ops), "operation"), nil
+		return words + ", " + cli.Plural(int64(r.Head().Ops), "operation"), nil
 	case counts == studyview.StateCounts{}:
 		return words + ", no trial", nil
 	}
@@ -124,41 +127,41 @@ func studyWords(ctx context.Context, r *journal.Reader, size int64) (string, err
 // errFirstOps ends the reading of a large journal.
 var errFirstOps = errors.New("the first operations are enough")
 
-// journalDetail is the detail of an inspection of a study journal.
-type journalDetail struct {
+// JournalDetail is the detail of an inspection of a study journal.
+type JournalDetail struct {
 	CreatedMS  uint64              `json:"created_ms"`
 	CreatedBy  uint64              `json:"created_by"` // the worker that created it
 	Extents    int                 `json:"extents"`    // published
 	Generation uint64              `json:"generation"` // how often the lease has changed hands
-	Holder     *leaseHolder        `json:"holder"`     // who holds the lease at this moment, null if nobody does
-	DataFiles  []dataFileCount     `json:"data_files"`
+	Holder     *LeaseHolder        `json:"holder"`     // who holds the lease at this moment, null if nobody does
+	DataFiles  []DataFileCount     `json:"data_files"`
 	Studies    []studyview.Summary `json:"studies"`
 	Kept       []string            `json:"kept"` // files of older formats that migrations left
 }
 
-// leaseHolder is who holds the lease of a journal.
-type leaseHolder struct {
+// LeaseHolder is who holds the lease of a journal.
+type LeaseHolder struct {
 	Host   string `json:"host"`    // "" if it has not said who it is
 	PID    int    `json:"pid"`     // the process on that host
 	Worker uint64 `json:"worker"`  // the id that its operations carry
 	TermMS int64  `json:"term_ms"` // how long the lease lasts unless it is renewed
 }
 
-// dataFileCount is one data file of a journal.
-type dataFileCount struct {
+// DataFileCount is one data file of a journal.
+type DataFileCount struct {
 	Name      string `json:"name"`
 	Bytes     int64  `json:"bytes"`
 	Published int64  `json:"published"` // up to the end of its last published extent
 	Extents   int    `json:"extents"`
 }
 
-func (k journalKind) Inspect(ctx context.Context, log string) (inspection, error) {
+func (k journalKind) Inspect(ctx context.Context, log string) (Inspection, error) {
 	info, err := journal.Inspect(log, k.reading())
 	if err != nil {
-		return inspection{}, err
+		return Inspection{}, err
 	}
-	found := inspection{
-		Path: log, Kind: k.Name(), Format: formatName(info.Header.Format), State: stateGood, Program: info.Header.Program,
+	found := Inspection{
+		Path: log, Kind: k.Name(), Format: FormatName(info.Header.Format), State: StateGood, Program: info.Header.Program,
 		Files: int64(1 + len(info.Files)), Counts: map[string]int64{},
 	}
 	if info.Holder != nil {
@@ -167,16 +170,16 @@ func (k journalKind) Inspect(ctx context.Context, log string) (inspection, error
 	if found.Bytes, err = journal.Size(log, k.reading()); err != nil {
 		return found, err
 	}
-	detail := &journalDetail{
+	detail := &JournalDetail{
 		CreatedMS: info.Header.CreatedAtMillis, CreatedBy: info.Header.CreatedBy, Extents: info.Extents,
-		Generation: info.Generation, Kept: k.names(info.Kept), DataFiles: []dataFileCount{},
+		Generation: info.Generation, Kept: k.names(info.Kept), DataFiles: []DataFileCount{},
 	}
 	if h := info.Holder; h != nil {
-		detail.Holder = &leaseHolder{h.Host, h.PID, h.Worker, h.TermMillis}
+		detail.Holder = &LeaseHolder{h.Host, h.PID, h.Worker, h.TermMillis}
 	}
 	found.Detail = detail
 	for _, f := range info.Files {
-		detail.DataFiles = append(detail.DataFiles, dataFileCount{f.Name, f.Size, f.Published, f.Extents})
+		detail.DataFiles = append(detail.DataFiles, DataFileCount{f.Name, f.Size, f.Published, f.Extents})
 		if f.Size > f.Published {
 			found.Notes = append(found.Notes, fmt.Sprintf("%d unpublished bytes in %s", f.Size-f.Published, f.Name))
 		}
@@ -186,8 +189,8 @@ func (k journalKind) Inspect(ctx context.Context, log string) (inspection, error
 }
 
 // fold adds what the operations say.
-func (k journalKind) fold(ctx context.Context, log string, found *inspection, detail *journalDetail) error {
-	writers := map[uint64]*writer{}
+func (k journalKind) fold(ctx context.Context, log string, found *Inspection, detail *JournalDetail) error {
+	writers := map[uint64]*Writer{}
 	var order []uint64
 	replay := study.NewReplay()
 	r, err := journal.OpenReader(log, k.reading())
@@ -202,7 +205,7 @@ func (k journalKind) fold(ctx context.Context, log string, found *inspection, de
 		found.LastMS = int64(rec.AtMillis)
 		w := writers[rec.Worker]
 		if w == nil {
-			w = &writer{Name: strconv.FormatUint(rec.Worker, 10)}
+			w = &Writer{Name: strconv.FormatUint(rec.Worker, 10)}
 			writers[rec.Worker] = w
 			order = append(order, rec.Worker)
 		}
@@ -233,8 +236,8 @@ func (k journalKind) fold(ctx context.Context, log string, found *inspection, de
 	return nil
 }
 
-// formatName is "v6", or "" if the format is not known.
-func formatName(format uint64) string {
+// FormatName is "v6", or "" if the format is not known.
+func FormatName(format uint64) string {
 	if format == 0 {
 		return ""
 	}
@@ -257,11 +260,11 @@ func readRecords(ctx context.Context, r *journal.Reader, fn recordFunc) error {
 	}))
 }
 
-func (k journalKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
-	var v verification
+func (k journalKind) Verify(ctx context.Context, log string, opts VerifyOptions) (Verification, error) {
+	var v Verification
 	replay := study.NewReplay()
-	add := func(list *[]place, f journal.Finding) {
-		p := place{File: k.name(f.Path), Seq: int64(f.Seq), What: f.Err.Error()}
+	add := func(list *[]Place, f journal.Finding) {
+		p := Place{File: k.NameOf(f.Path), Seq: int64(f.Seq), What: f.Err.Error()}
 		if f.Offset > 0 || f.Severity == journal.Fault {
 			p.Offset = &f.Offset
 		}
@@ -278,15 +281,15 @@ func (k journalKind) Verify(ctx context.Context, log string, opts verifyOptions)
 		}
 	})
 	if sum != nil {
-		v.Format, v.Events, v.Bytes = formatName(sum.Format), int64(sum.Ops), sum.Bytes
+		v.Format, v.Events, v.Bytes = FormatName(sum.Format), int64(sum.Ops), sum.Bytes
 	}
 	for _, note := range replay.Notes() {
-		v.Warnings = append(v.Warnings, place{File: k.name(log), What: note})
+		v.Warnings = append(v.Warnings, Place{File: k.NameOf(log), What: note})
 	}
 	return v, err
 }
 
-func (k journalKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+func (k journalKind) Cat(ctx context.Context, log string, w io.Writer, opts CatOptions) error {
 	r, err := journal.OpenReader(log, k.reading())
 	if err != nil {
 		return err
@@ -306,20 +309,20 @@ func (k journalKind) Cat(ctx context.Context, log string, w io.Writer, opts catO
 	})
 }
 
-func (k journalKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error) {
+func (k journalKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error) {
 	o := &journal.CopyOptions{ReaderOptions: *k.reading(), To: fsx.OS, Progress: opts.Progress}
 	if opts.Salvage {
 		done, err := journal.Salvage(ctx, log, dest, study.NewReplay(), o)
 		if err != nil {
-			return copied{}, err
+			return Copied{}, err
 		}
-		return copied{Events: int64(done.Ops), Bytes: done.Bytes, Lost: salvageLoss(done)}, nil
+		return Copied{Events: int64(done.Ops), Bytes: done.Bytes, Lost: salvageLoss(done)}, nil
 	}
 	done, err := journal.Copy(ctx, log, dest, o)
 	if err != nil {
-		return copied{}, err
+		return Copied{}, err
 	}
-	return copied{Events: int64(done.Ops), Bytes: done.Bytes}, nil
+	return Copied{Events: int64(done.Ops), Bytes: done.Bytes}, nil
 }
 
 // salvageLoss is why a salvaged copy ends where it does, and what is missing.

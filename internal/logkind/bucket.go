@@ -1,4 +1,4 @@
-package main
+package logkind
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"github.com/foldlog/foldlog/objstore"
 )
 
-// inBucket tells paths of what lies in an S3 bucket: Lance datasets, and datagen logs.
-func inBucket(path string) bool { return strings.HasPrefix(path, "s3://") }
+// InBucket tells paths of what lies in an S3 bucket: Lance datasets, and datagen logs.
+func InBucket(path string) bool { return strings.HasPrefix(path, "s3://") }
 
 // store opens what a dataset is in, a directory or a prefix of a bucket.
-func (w world) store(log string) (objstore.Store, error) {
-	if inBucket(log) {
+func (w World) store(log string) (objstore.Store, error) {
+	if InBucket(log) {
 		return datagen.OpenRoot(log)
 	}
 	return objstore.OpenLocal(log, objstore.LocalOptions{FS: w.liveFS()})
@@ -24,7 +24,7 @@ func (w world) store(log string) (objstore.Store, error) {
 
 // identifyInBucket is the path if there is a dataset, and an error if there is nothing.
 func identifyInBucket(ctx context.Context, path string) (string, error) {
-	store, err := world{}.store(path)
+	store, err := World{}.store(path)
 	if err != nil {
 		return "", err
 	}
@@ -40,7 +40,7 @@ func identifyInBucket(ctx context.Context, path string) (string, error) {
 }
 
 // storeSize is the objects of a dataset that is in a bucket or at a server.
-func (w world) storeSize(ctx context.Context, path string) (files, bytes, modifiedMS int64, err error) {
+func (w World) storeSize(ctx context.Context, path string) (files, bytes, modifiedMS int64, err error) {
 	store, err := w.store(path)
 	if err != nil {
 		return 0, 0, 0, err
@@ -60,9 +60,9 @@ func (w world) storeSize(ctx context.Context, path string) (files, bytes, modifi
 }
 
 // inLog is the path of a file of a dataset.
-func (w world) inLog(log, key string) string {
-	if inBucket(log) || w.server != nil {
-		return w.name(log) + "/" + key
+func (w World) inLog(log, key string) string {
+	if InBucket(log) || w.Server != nil {
+		return w.NameOf(log) + "/" + key
 	}
 	return filepath.Join(log, filepath.FromSlash(key))
 }

@@ -1,4 +1,4 @@
-package main
+package logkind
 
 import (
 	"context"
@@ -19,19 +19,19 @@ import (
 
 // lanceKind is a Lance dataset in a directory. Its events are the rows of the
 // latest version, in the table's order.
-type lanceKind struct{ world }
+type lanceKind struct{ World }
 
-var _ logKind = lanceKind{}
+var _ Kind = lanceKind{}
 
 // lanceParts are the directories of a dataset.
 var lanceParts = []string{"_versions", "_transactions", "_deletions", "_indices", "_refs", "_mem_wal", "_pins", "data", "tree"}
 
-func (lanceKind) Name() string { return nameLance }
+func (lanceKind) Name() string { return LanceDataset }
 
 // Identify prefers the outermost dataset: the generations of a MemWAL are
 // datasets themselves, and belong to the table.
-func (k lanceKind) Identify(c candidate) (string, error) {
-	if inBucket(c.Path) {
+func (k lanceKind) Identify(c Candidate) (string, error) {
+	if InBucket(c.Path) {
 		return identifyInBucket(context.Background(), c.Path)
 	}
 	if c.Info == nil {
@@ -79,7 +79,7 @@ func holdsManifests(dir string) (bool, error) {
 func (lanceKind) Parts(string) []string { return nil }
 
 // openLance opens the latest version.
-func (w world) openLance(ctx context.Context, log string) (*memwal.Table, *lance.Dataset, error) {
+func (w World) openLance(ctx context.Context, log string) (*memwal.Table, *lance.Dataset, error) {
 	store, err := w.store(log)
 	if err != nil {
 		return nil, nil, err
@@ -93,8 +93,8 @@ func (w world) openLance(ctx context.Context, log string) (*memwal.Table, *lance
 }
 
 // treeSize is the files under a directory. Those that go meanwhile do not count.
-func (w world) treeSize(ctx context.Context, dir string) (files, bytes, modifiedMS int64, err error) {
-	if inBucket(dir) || w.server != nil {
+func (w World) treeSize(ctx context.Context, dir string) (files, bytes, modifiedMS int64, err error) {
+	if InBucket(dir) || w.Server != nil {
 		return w.storeSize(ctx, dir)
 	}
 	err = fs.WalkDir(os.DirFS(dir), ".", func(_ string, e fs.DirEntry, err error) error {
@@ -114,11 +114,11 @@ func (w world) treeSize(ctx context.Context, dir string) (files, bytes, modified
 	return files, bytes, modifiedMS, err
 }
 
-func (k lanceKind) Summarize(ctx context.Context, log string) (summary, error) {
+func (k lanceKind) Summarize(ctx context.Context, log string) (Summary, error) {
 	return k.summarizeTable(ctx, log, func(d *lance.Dataset, rows, waiting int64) string {
-		text := fmt.Sprintf("version %d, %s", d.Version(), plural(rows, "row"))
+		text := fmt.Sprintf("version %d, %s", d.Version(), cli.Plural(rows, "row"))
 		if waiting > 0 {
-			text += ", " + plural(waiting, "row") + " to be merged"
+			text += ", " + cli.Plural(waiting, "row") + " to be merged"
 		}
 		return text
 	})
@@ -126,7 +126,7 @@ func (k lanceKind) Summarize(ctx context.Context, log string) (summary, error) {
 
 // summarizeTable tells the size of a table, and in words of detail the rows that it has
 // and those that wait in its shards.
-func (w world) summarizeTable(ctx context.Context, log string, detail func(d *lance.Dataset, rows, waiting int64) string) (s summary, err error) {
+func (w World) summarizeTable(ctx context.Context, log string, detail func(d *lance.Dataset, rows, waiting int64) string) (s Summary, err error) {
 	if _, s.Bytes, s.ModifiedMS, err = w.treeSize(ctx, log); err != nil {
 		return s, err
 	}
@@ -139,12 +139,12 @@ func (w world) summarizeTable(ctx context.Context, log string, detail func(d *la
 		return s, err
 	}
 	waiting, _ := memwal.Unmerged(shards)
-	s.State, s.Detail = stateGood, detail(d, d.Rows(), waiting)
+	s.State, s.Detail = StateGood, detail(d, d.Rows(), waiting)
 	return s, nil
 }
 
-// lanceDetail is the detail of an inspection of a Lance dataset.
-type lanceDetail struct {
+// LanceDetail is the detail of an inspection of a Lance dataset.
+type LanceDetail struct {
 	Version     uint64       `json:"version"`      // the latest
 	Writer      string       `json:"writer"`       // the library that committed it
 	Versions    int          `json:"versions"`     // that are still there
@@ -153,12 +153,12 @@ type lanceDetail struct {
 	Fragments   int          `json:"fragments"`    // of the latest version
 	Rows        int64        `json:"rows"`         // not deleted
 	DeletedRows int64        `json:"deleted_rows"` // that its files still have
-	Indexes     []lanceIndex `json:"indexes"`
-	Shards      []lanceShard `json:"shards"` // of the MemWAL
+	Indexes     []LanceIndex `json:"indexes"`
+	Shards      []LanceShard `json:"shards"` // of the MemWAL
 }
 
-// lanceIndex is an index of a Lance dataset, or a segment of one.
-type lanceIndex struct {
+// LanceIndex is an index of a Lance dataset, or a segment of one.
+type LanceIndex struct {
 	Name      string   `json:"name"`
 	Kind      string   `json:"kind"`
 	Columns   []string `json:"columns"`
@@ -167,8 +167,8 @@ type lanceIndex struct {
 	Bytes     int64    `json:"bytes"`     // 0 if not known
 }
 
-// lanceShard is a shard of the MemWAL of a Lance dataset.
-type lanceShard struct {
+// LanceShard is a shard of the MemWAL of a Lance dataset.
+type LanceShard struct {
 	ID          string `json:"id"`
 	Epoch       uint64 `json:"epoch"`       // the number of the latest claim
 	Sealed      bool   `json:"sealed"`      // it takes no more rows
@@ -177,8 +177,8 @@ type lanceShard struct {
 	Rows        int64  `json:"rows"`        // in the unmerged ones, as far as known
 }
 
-func (k lanceKind) Inspect(ctx context.Context, log string) (inspection, error) {
-	found := inspection{Path: log, Kind: k.Name(), State: stateGood}
+func (k lanceKind) Inspect(ctx context.Context, log string) (Inspection, error) {
+	found := Inspection{Path: log, Kind: k.Name(), State: StateGood}
 	table, d, err := k.openLance(ctx, log)
 	if err != nil {
 		return found, err
@@ -207,15 +207,15 @@ func (k lanceKind) Inspect(ctx context.Context, log string) (inspection, error) 
 	}
 	if generations > 0 {
 		found.Notes = append(found.Notes, fmt.Sprintf("%s in %s of shards are not merged into the table yet; cat and tail leave them out",
-			plural(rows, "row"), plural(generations, "generation")))
+			cli.Plural(rows, "row"), cli.Plural(generations, "generation")))
 	}
 	return found, nil
 }
 
-func detailOf(d *lance.Dataset, versions int, shards []memwal.ShardInfo) *lanceDetail {
-	detail := &lanceDetail{
+func detailOf(d *lance.Dataset, versions int, shards []memwal.ShardInfo) *LanceDetail {
+	detail := &LanceDetail{
 		Version: d.Version(), Writer: d.Writer(), Versions: versions, Schema: []string{}, PrimaryKey: d.PrimaryKey(),
-		Rows: d.Rows(), Indexes: []lanceIndex{}, Shards: []lanceShard{},
+		Rows: d.Rows(), Indexes: []LanceIndex{}, Shards: []LanceShard{},
 	}
 	for _, f := range d.Schema().Fields() {
 		detail.Schema = append(detail.Schema, columnText(f))
@@ -225,10 +225,10 @@ func detailOf(d *lance.Dataset, versions int, shards []memwal.ShardInfo) *lanceD
 		detail.DeletedRows += f.Deleted
 	}
 	for _, x := range d.Indexes() {
-		detail.Indexes = append(detail.Indexes, lanceIndex{x.Name, x.Kind, cli.NotNil(x.Columns), x.Fragments, x.Unindexed, x.Bytes})
+		detail.Indexes = append(detail.Indexes, LanceIndex{x.Name, x.Kind, cli.NotNil(x.Columns), x.Fragments, x.Unindexed, x.Bytes})
 	}
 	for _, s := range shards {
-		detail.Shards = append(detail.Shards, lanceShard{s.ID.String(), s.Epoch, s.Sealed, s.Generations, s.Unmerged, s.Rows})
+		detail.Shards = append(detail.Shards, LanceShard{s.ID.String(), s.Epoch, s.Sealed, s.Generations, s.Unmerged, s.Rows})
 	}
 	return detail
 }
@@ -243,8 +243,8 @@ func columnText(f arrow.Field) string {
 
 // Verify checks every version that is still listed and what the shards have beyond the
 // latest.
-func (k lanceKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
-	var v verification
+func (k lanceKind) Verify(ctx context.Context, log string, opts VerifyOptions) (Verification, error) {
+	var v Verification
 	found := func(err error) { v.Faults = append(v.Faults, k.lanceFault(log, err)) }
 	table, d, err := k.openLance(ctx, log)
 	if err == nil {
@@ -261,17 +261,17 @@ func (k lanceKind) Verify(ctx context.Context, log string, opts verifyOptions) (
 }
 
 // lanceFault names the file of a fault, as far as the error does.
-func (w world) lanceFault(log string, err error) place {
+func (w World) lanceFault(log string, err error) Place {
 	var c *lance.CorruptError
 	if errors.As(err, &c) {
-		return place{File: w.inLog(log, c.Path), What: c.Err.Error()}
+		return Place{File: w.inLog(log, c.Path), What: c.Err.Error()}
 	}
-	return place{File: w.name(log), What: err.Error()}
+	return Place{File: w.NameOf(log), What: err.Error()}
 }
 
 // Copy copies the latest version and the shards. What it leaves when it fails is not a
 // dataset, and is removed.
-func (k lanceKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (done copied, err error) {
+func (k lanceKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (done Copied, err error) {
 	if opts.Salvage {
 		return done, cli.WithHint(errors.New("a Lance dataset cannot be salvaged"),
 			"foldlog verify lists every fault; foldlog cat prints the rows before the first one")
@@ -296,9 +296,9 @@ func (k lanceKind) Copy(ctx context.Context, log, dest string, opts copyOptions)
 	if err != nil {
 		return done, err
 	}
-	_, d, err := world{}.openLance(ctx, dest)
+	_, d, err := World{}.openLance(ctx, dest)
 	if err != nil {
 		return done, err
 	}
-	return copied{Events: d.Rows(), Bytes: stats.Bytes}, nil
+	return Copied{Events: d.Rows(), Bytes: stats.Bytes}, nil
 }

@@ -1,4 +1,4 @@
-package main
+package logkind
 
 import (
 	"cmp"
@@ -8,22 +8,23 @@ import (
 	"io"
 	"os"
 
+	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/remote"
 )
 
 // metricsKind is the metrics stream of a training run.
-type metricsKind struct{ world }
+type metricsKind struct{ World }
 
-var _ logKind = metricsKind{}
+var _ Kind = metricsKind{}
 
 // metricsFormat is the version of the format as the general verbs show it.
 const metricsFormat = "v1"
 
-func (metricsKind) Name() string { return nameStream }
+func (metricsKind) Name() string { return MetricsStream }
 
-func (metricsKind) Identify(c candidate) (string, error) {
+func (metricsKind) Identify(c Candidate) (string, error) {
 	if c.Info != nil && c.Info.Mode().IsRegular() && metrics.IsStream(c.Start) {
 		return c.Path, nil
 	}
@@ -32,17 +33,17 @@ func (metricsKind) Identify(c candidate) (string, error) {
 
 func (metricsKind) Parts(string) []string { return nil }
 
-func (k metricsKind) Summarize(_ context.Context, log string) (summary, error) {
-	f, err := k.open(log)
+func (k metricsKind) Summarize(_ context.Context, log string) (Summary, error) {
+	f, err := k.Open(log)
 	if err != nil {
-		return summary{}, err
+		return Summary{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return summary{}, err
+		return Summary{}, err
 	}
-	s := summary{State: stateGood, Bytes: info.Size(), ModifiedMS: info.ModTime().UnixMilli()}
+	s := Summary{State: StateGood, Bytes: info.Size(), ModifiedMS: info.ModTime().UnixMilli()}
 	slug, err := metricsview.FirstSlug(f)
 	if err != nil {
 		return s, err
@@ -64,8 +65,8 @@ func streamWords(l remote.Log) string {
 	return cmp.Or(l.Slug, noOpen) + end.String()
 }
 
-// streamDetail is the detail of an inspection of a metrics stream.
-type streamDetail struct {
+// StreamDetail is the detail of an inspection of a metrics stream.
+type StreamDetail struct {
 	Slug        string                `json:"slug"`
 	Description string                `json:"description"`
 	Status      string                `json:"status"`      // running, done or failed
@@ -76,18 +77,18 @@ type streamDetail struct {
 	BadLines    int64                 `json:"bad_lines"`   // that are no events, the torn one aside
 }
 
-func (k metricsKind) Inspect(ctx context.Context, log string) (inspection, error) {
-	found := inspection{Path: log, Kind: k.Name(), Format: metricsFormat, State: stateGood, Files: 1}
-	run, err := k.readRun(ctx, log)
+func (k metricsKind) Inspect(ctx context.Context, log string) (Inspection, error) {
+	found := Inspection{Path: log, Kind: k.Name(), Format: metricsFormat, State: StateGood, Files: 1}
+	run, err := k.ReadRun(ctx, log)
 	if err != nil {
 		return found, err
 	}
-	checked, err := k.Verify(ctx, log, verifyOptions{})
+	checked, err := k.Verify(ctx, log, VerifyOptions{})
 	if err != nil {
 		return found, err
 	}
 	if len(checked.Faults) > 0 {
-		found.State = stateFaulty
+		found.State = StateFaulty
 	}
 	f := &run.Fold
 	found.Bytes, found.Events, found.FirstMS, found.LastMS = run.Bytes, f.Events, f.FirstTSMS, f.LastTSMS
@@ -103,13 +104,13 @@ func (k metricsKind) Inspect(ctx context.Context, log string) (inspection, error
 		"curves": int64(len(f.Curves())), "series": int64(series), "checkpoints": int64(len(f.MarksOf(metrics.NoteCheckpoint))),
 	}
 	found.Notes = streamNotes(run, checked)
-	found.Detail = &streamDetail{Slug: f.Slug, Description: f.Description, Status: f.Status.String(), Interrupted: f.Interrupted(),
+	found.Detail = &StreamDetail{Slug: f.Slug, Description: f.Description, Status: f.Status.String(), Interrupted: f.Interrupted(),
 		StreamID: metrics.StreamID(run.FirstLine), Segments: metricsview.SegmentsOf(f), TornBytes: run.Torn, BadLines: run.Bad}
 	return found, nil
 }
 
 // streamNotes are the words about a stream, its identity first.
-func streamNotes(run *metricsview.Run, checked verification) []string {
+func streamNotes(run *metricsview.Run, checked Verification) []string {
 	f := &run.Fold
 	notes := []string{fmt.Sprintf("run %s is %s", f.Slug, metricsview.StatusText(f))}
 	if f.Slug == "" {
@@ -123,7 +124,7 @@ func streamNotes(run *metricsview.Run, checked verification) []string {
 	const most = 5
 	for i, p := range checked.Faults {
 		if i == most {
-			notes = append(notes, fmt.Sprintf("%s more; foldlog verify lists them", plural(int64(len(checked.Faults)-most), "fault")))
+			notes = append(notes, fmt.Sprintf("%s more; foldlog verify lists them", cli.Plural(int64(len(checked.Faults)-most), "fault")))
 			break
 		}
 		notes = append(notes, p.What)
@@ -137,9 +138,9 @@ func streamNotes(run *metricsview.Run, checked verification) []string {
 // maxPlaces bounds what one verification lists of each sort.
 const maxPlaces = 10_000
 
-func (k metricsKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
-	v := verification{Format: metricsFormat}
-	f, err := k.open(log)
+func (k metricsKind) Verify(ctx context.Context, log string, opts VerifyOptions) (Verification, error) {
+	v := Verification{Format: metricsFormat}
+	f, err := k.Open(log)
 	if err != nil {
 		return v, err
 	}
@@ -153,7 +154,7 @@ func (k metricsKind) Verify(ctx context.Context, log string, opts verifyOptions)
 			list = &v.Warnings
 		}
 		if len(*list) < maxPlaces {
-			*list = append(*list, place{File: k.name(log), Offset: &found.Offset, What: found.Error()})
+			*list = append(*list, Place{File: k.NameOf(log), Offset: &found.Offset, What: found.Error()})
 		}
 	})
 	v.Events, v.Bytes = sum.Events, sum.Bytes
@@ -162,8 +163,8 @@ func (k metricsKind) Verify(ctx context.Context, log string, opts verifyOptions)
 
 // Cat prints every event, those behind a bad line too, and then fails if there
 // was one that no resume explains.
-func (k metricsKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
-	f, err := k.open(log)
+func (k metricsKind) Cat(ctx context.Context, log string, w io.Writer, opts CatOptions) error {
+	f, err := k.Open(log)
 	if err != nil {
 		return err
 	}
@@ -209,27 +210,27 @@ func (e *errStreamFault) Hint() string {
 }
 
 // Copy copies the whole lines that are there when it begins, byte for byte.
-func (k metricsKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (done copied, err error) {
-	f, err := k.open(log)
+func (k metricsKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (done Copied, err error) {
+	f, err := k.Open(log)
 	if err != nil {
-		return copied{}, err
+		return Copied{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return copied{}, err
+		return Copied{}, err
 	}
 	end, events, fault, err := checkPrefix(ctx, f, info.Size())
 	if err == nil && fault != nil {
 		if !opts.Salvage {
-			return copied{}, fault
+			return Copied{}, fault
 		}
 		all := events
 		end, events, _, err = checkPrefix(ctx, f, fault.Offset)
-		done.Lost = fmt.Errorf("the copy ends with event %d before the first fault, %s behind it are left out: %w", events, plural(all-events, "event"), fault)
+		done.Lost = fmt.Errorf("the copy ends with event %d before the first fault, %s behind it are left out: %w", events, cli.Plural(all-events, "event"), fault)
 	}
 	if err != nil {
-		return copied{}, err
+		return Copied{}, err
 	}
 	done.Events, done.Bytes = events, end
 	return done, copyPrefix(ctx, f, dest, end, opts.Progress)
@@ -237,7 +238,7 @@ func (k metricsKind) Copy(ctx context.Context, log, dest string, opts copyOption
 
 // checkPrefix finds the end of the last whole line before size, how many events
 // there are, and the first fault.
-func checkPrefix(ctx context.Context, f logFile, size int64) (end, events int64, fault *errStreamFault, err error) {
+func checkPrefix(ctx context.Context, f File, size int64) (end, events int64, fault *errStreamFault, err error) {
 	end = size
 	sum, err := metrics.Check(metricsview.UntilCancelled(ctx, io.NewSectionReader(f, 0, size)), metrics.CheckOptions{}, func(found metrics.Finding) {
 		switch {
@@ -252,7 +253,7 @@ func checkPrefix(ctx context.Context, f logFile, size int64) (end, events int64,
 
 // copyPrefix writes the first bytes of a file to a new one. On an error
 // nothing is left.
-func copyPrefix(ctx context.Context, f logFile, dest string, n int64, progress func(done, total int64)) (err error) {
+func copyPrefix(ctx context.Context, f File, dest string, n int64, progress func(done, total int64)) (err error) {
 	out, err := os.OpenFile(dest, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
@@ -269,12 +270,12 @@ func copyPrefix(ctx context.Context, f logFile, dest string, n int64, progress f
 	return errors.Join(err, out.Close())
 }
 
-// readRun reads and folds a whole stream.
-func (w world) readRun(ctx context.Context, path string) (*metricsview.Run, error) {
-	f, err := w.open(path)
+// ReadRun reads and folds a whole stream.
+func (w World) ReadRun(ctx context.Context, path string) (*metricsview.Run, error) {
+	f, err := w.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return metricsview.Read(ctx, f, w.name(path))
+	return metricsview.Read(ctx, f, w.NameOf(path))
 }

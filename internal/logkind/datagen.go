@@ -1,4 +1,4 @@
-package main
+package logkind
 
 import (
 	"cmp"
@@ -20,19 +20,19 @@ import (
 
 // datagenKind is a datagen log in a directory: a Lance dataset that has the columns
 // of one. Its events are told as the log means them, those of shards too.
-type datagenKind struct{ world }
+type datagenKind struct{ World }
 
-var _ logKind = datagenKind{}
+var _ Kind = datagenKind{}
 
-func (datagenKind) Name() string { return nameDatagen }
+func (datagenKind) Name() string { return DatagenLog }
 
 // Identify leaves what cannot be opened to the kind of any Lance dataset.
-func (k datagenKind) Identify(c candidate) (string, error) {
+func (k datagenKind) Identify(c Candidate) (string, error) {
 	log, err := lanceKind{}.Identify(c)
 	if err != nil || log == "" {
 		return "", err
 	}
-	if _, ok := refAway(log); inBucket(log) && !ok {
+	if _, ok := refAway(log); InBucket(log) && !ok {
 		return "", nil // the names of a log are those of its place
 	}
 	if !k.holds(context.Background(), log) {
@@ -56,24 +56,24 @@ func (k datagenKind) holds(ctx context.Context, log string) bool {
 func (datagenKind) Parts(string) []string { return nil }
 
 func (k datagenKind) openLog(ctx context.Context, log string) (*datagen.Log, error) {
-	if ref, ok := refAway(k.name(log)); ok {
-		ref.server = k.server
-		return ref.open(ctx, datagen.Options{})
+	if ref, ok := refAway(k.NameOf(log)); ok {
+		ref.Server = k.Server
+		return ref.Open(ctx, datagen.Options{})
 	}
 	return datagen.OpenDirIn(ctx, k.liveFS(), log, datagen.Options{})
 }
 
-func (k datagenKind) Summarize(ctx context.Context, log string) (summary, error) {
+func (k datagenKind) Summarize(ctx context.Context, log string) (Summary, error) {
 	return k.summarizeTable(ctx, log, func(_ *lance.Dataset, rows, waiting int64) string {
 		if waiting > 0 {
-			return plural(rows+waiting, "event") + ", " + cli.Count(waiting) + " of them to be merged"
+			return cli.Plural(rows+waiting, "event") + ", " + cli.Count(waiting) + " of them to be merged"
 		}
-		return plural(rows, "event")
+		return cli.Plural(rows, "event")
 	})
 }
 
-// datagenDetail is the detail of an inspection of a datagen log.
-type datagenDetail struct {
+// DatagenDetail is the detail of an inspection of a datagen log.
+type DatagenDetail struct {
 	Items     int                       `json:"items"` // sub-items too
 	Roots     int                       `json:"roots"`
 	Suspects  int                       `json:"suspects"` // items whose events may contradict each other
@@ -85,8 +85,8 @@ type datagenDetail struct {
 	Waiting   int64                     `json:"waiting"` // rows that are not merged into the table
 }
 
-func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error) {
-	found := inspection{Path: log, Kind: k.Name(), State: stateGood}
+func (k datagenKind) Inspect(ctx context.Context, log string) (Inspection, error) {
+	found := Inspection{Path: log, Kind: k.Name(), State: StateGood}
 	l, err := k.openLog(ctx, log)
 	if err != nil {
 		return found, err
@@ -112,13 +112,13 @@ func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error
 	}
 	schema, _ := datagen.CheckSchema(base.Schema())
 	found.Format, found.Program, found.Events = fmt.Sprintf("v%d", schema), base.Writer(), s.Events
-	found.Detail = &datagenDetail{s.Items, s.Roots, s.Suspects, s.States, s.Steps, s.Failures, s.Upkeep.Version, s.Upkeep.Fragments, s.Upkeep.Waiting}
+	found.Detail = &DatagenDetail{s.Items, s.Roots, s.Suspects, s.States, s.Steps, s.Failures, s.Upkeep.Version, s.Upkeep.Fragments, s.Upkeep.Waiting}
 	found.Counts = map[string]int64{
 		"items": int64(s.Items), "sub-items": int64(s.Items - s.Roots), "completed": int64(s.States.Completed), "filtered": int64(s.States.Filtered),
 		"failed": int64(s.States.Failed), "running": int64(s.States.Running + s.States.Pending),
 	}
 	for _, w := range o.Writers {
-		found.Writers = append(found.Writers, writer{Name: w.Epoch, Events: w.Events, LastMS: cli.Millis(w.Last)})
+		found.Writers = append(found.Writers, Writer{Name: w.Epoch, Events: w.Events, LastMS: cli.Millis(w.Last)})
 		if first := cli.Millis(w.First); found.FirstMS == 0 || first < found.FirstMS {
 			found.FirstMS = first
 		}
@@ -129,7 +129,7 @@ func (k datagenKind) Inspect(ctx context.Context, log string) (inspection, error
 		found.Notes = append(found.Notes, fmt.Sprintf("the latest %d of %d writer epochs are told", maxWriters, n))
 	}
 	if s.Suspects > 0 {
-		found.Notes = append(found.Notes, plural(int64(s.Suspects), "item")+" may be at fault; foldlog verify looks closer")
+		found.Notes = append(found.Notes, cli.Plural(int64(s.Suspects), "item")+" may be at fault; foldlog verify looks closer")
 	}
 	return found, nil
 }
@@ -140,8 +140,8 @@ const maxWriters = 20
 
 // Verify checks the table, those of its versions that are still listed, its shards, that
 // every item folds without a fault, and every blob.
-func (k datagenKind) Verify(ctx context.Context, log string, opts verifyOptions) (verification, error) {
-	var v verification
+func (k datagenKind) Verify(ctx context.Context, log string, opts VerifyOptions) (Verification, error) {
+	var v Verification
 	l, err := k.openLog(ctx, log)
 	if err != nil {
 		return v, err
@@ -165,17 +165,17 @@ func (k datagenKind) Verify(ctx context.Context, log string, opts verifyOptions)
 	return v, err
 }
 
-func (k datagenKind) faultPlace(log string, err error) place {
+func (k datagenKind) faultPlace(log string, err error) Place {
 	var fault *datagen.Fault
 	if errors.As(err, &fault) {
-		return place{File: k.name(log), What: fault.Error(), Hint: "foldlog datagen item " + k.name(log) + " " + fault.Item + " --trajectory shows the item; the others are not touched by it"}
+		return Place{File: k.NameOf(log), What: fault.Error(), Hint: "foldlog datagen item " + k.NameOf(log) + " " + fault.Item + " --trajectory shows the item; the others are not touched by it"}
 	}
 	return k.lanceFault(log, err)
 }
 
 // Cat writes the events as JSON, those that are not in the table yet first. A blob is its
 // size and its checksum unless its bytes are asked for.
-func (k datagenKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+func (k datagenKind) Cat(ctx context.Context, log string, w io.Writer, opts CatOptions) error {
 	v, err := k.view(ctx, log)
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func (k datagenKind) view(ctx context.Context, log string) (*datagen.View, error
 
 // Tail writes the latest events by their time. With Follow those that were there
 // before are held back until all are known, and then each new one is written once.
-func (k datagenKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+func (k datagenKind) Tail(ctx context.Context, log string, w io.Writer, opts TailOptions) error {
 	l, err := k.openLog(ctx, log)
 	if err != nil {
 		return err
@@ -303,33 +303,33 @@ func compareEvents(x, y datagen.Event) int {
 }
 
 // Copy writes the events as they are, blobs too, into a new table without shards.
-func (k datagenKind) Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error) {
+func (k datagenKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error) {
 	if opts.Salvage {
-		return copied{}, cli.WithHint(errors.New("a datagen log cannot be salvaged"),
+		return Copied{}, cli.WithHint(errors.New("a datagen log cannot be salvaged"),
 			"foldlog verify lists every fault; foldlog cat prints the events before the first one")
 	}
 	l, err := k.openLog(ctx, log)
 	if err != nil {
-		return copied{}, err
+		return Copied{}, err
 	}
 	v, err := l.View(ctx)
 	if err != nil {
-		return copied{}, err
+		return Copied{}, err
 	}
 	_, size, _, err := k.treeSize(ctx, log)
 	if err != nil {
-		return copied{}, err
+		return Copied{}, err
 	}
-	var done copied
+	var done Copied
 	err = intoNewDir(dest, func(dir string) error {
-		store, err := world{}.store(dir)
+		store, err := World{}.store(dir)
 		if err != nil {
 			return err
 		}
 		if done.Events, err = v.Copy(ctx, store, inBytes(opts.Progress, size)); err != nil {
 			return err
 		}
-		_, done.Bytes, _, err = world{}.treeSize(ctx, dir)
+		_, done.Bytes, _, err = World{}.treeSize(ctx, dir)
 		return err
 	})
 	return done, err

@@ -1,4 +1,4 @@
-package main
+package logkind
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"github.com/foldlog/foldlog/journal"
 )
 
-func (k journalKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+func (k journalKind) Tail(ctx context.Context, log string, w io.Writer, opts TailOptions) error {
 	fsys := k.fs()
 	if opts.Follow {
 		fsys = k.liveFS()

@@ -1,9 +1,13 @@
-package main
+// Package logkind knows the kinds of log that there are: how a path or an address is
+// recognised as one, on this machine, in a bucket or at a server, and how to list, show,
+// verify, print, follow and copy a log whatever its kind is.
+//
+// What it says of a log are the documented JSON structs of report.go.
+package logkind
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,26 +18,26 @@ import (
 // kindsAt is the registry of the kinds of log that the general verbs know, in a
 // world. A new kind is a file with one type, and a place here. The first kind that
 // recognises a path has it, so the kinds must not claim each other's content.
-func kindsAt(w world) []logKind {
-	return []logKind{journalKind{w}, metricsKind{w}, datagenKind{w}, lanceKind{w}}
+func kindsAt(w World) []Kind {
+	return []Kind{journalKind{w}, metricsKind{w}, datagenKind{w}, lanceKind{w}}
 }
 
-// logKinds are the kinds of log on this machine.
-func logKinds() []logKind { return kindsAt(world{}) }
+// Kinds are the kinds of log on this machine.
+func Kinds() []Kind { return kindsAt(World{}) }
 
 // Names of the kinds, in the singular, as people say them. They are the kinds in JSON
 // and at a server too, so they never change.
 const (
-	nameJournal = "study journal"
-	nameStream  = "metrics stream"
-	nameDatagen = "datagen log"
-	nameLance   = "lance dataset"
+	StudyJournal  = "study journal"
+	MetricsStream = "metrics stream"
+	DatagenLog    = "datagen log"
+	LanceDataset  = "lance dataset"
 )
 
-// logKind is one kind of log as ls, inspect, verify, cat, tail and cp see it.
+// Kind is one kind of log as ls, inspect, verify, cat, tail and cp see it.
 // Errors are those of the package that owns the format, wrapped with what was
 // being done; hintRules has the advice. Nothing here ever writes to the log.
-type logKind interface {
+type Kind interface {
 	// Name is the kind as people say it, in the singular: "study journal".
 	// It is also the kind in JSON, so it never changes.
 	Name() string
@@ -43,38 +47,38 @@ type logKind interface {
 	// not by name, claims what is damaged but was clearly this kind, and is
 	// also asked about paths that do not exist (a journal whose head is lost
 	// beside its data). An error means that it could not look.
-	Identify(c candidate) (log string, err error)
+	Identify(c Candidate) (log string, err error)
 
 	// Parts lists the files and directories beside the log that belong to
 	// it, so that ls does not look at them on their own.
 	Parts(log string) []string
 
 	// Summarize tells what ls shows. It must be cheap: no full replay.
-	Summarize(ctx context.Context, log string) (summary, error)
+	Summarize(ctx context.Context, log string) (Summary, error)
 
 	// Inspect tells what the log is and holds.
-	Inspect(ctx context.Context, log string) (inspection, error)
+	Inspect(ctx context.Context, log string) (Inspection, error)
 
 	// Verify checks everything that can be checked and lists all the faults
 	// it can find. An error means that the check could not be finished; what
 	// was found until then is returned with it.
-	Verify(ctx context.Context, log string, opts verifyOptions) (verification, error)
+	Verify(ctx context.Context, log string, opts VerifyOptions) (Verification, error)
 
 	// Cat writes the committed events in order, one JSON line each. What is
 	// before a fault is written before the error is returned.
-	Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error
+	Cat(ctx context.Context, log string, w io.Writer, opts CatOptions) error
 
 	// Tail writes the last committed events, and with Follow each new one
 	// once, until ctx is cancelled. Every Write ends with a whole line.
-	Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error
+	Tail(ctx context.Context, log string, w io.Writer, opts TailOptions) error
 
 	// Copy makes a consistent copy of a log that may be live at dest, which
 	// does not exist. On an error nothing is left at dest.
-	Copy(ctx context.Context, log, dest string, opts copyOptions) (copied, error)
+	Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error)
 }
 
-// catOptions says what Cat writes.
-type catOptions struct {
+// CatOptions says what Cat writes.
+type CatOptions struct {
 	// From is the sequence number of the first event, counted from 1. 0 is
 	// from the very beginning, the header line of the log included.
 	From int64
@@ -82,14 +86,14 @@ type catOptions struct {
 	Blobs bool
 }
 
-// tailOptions says what Tail writes.
-type tailOptions struct {
+// TailOptions says what Tail writes.
+type TailOptions struct {
 	Last   int64 // how many committed events to begin with
 	Follow bool  // then wait for more
 }
 
-// verifyOptions is the zero value or says how much to check and whom to tell.
-type verifyOptions struct {
+// VerifyOptions is the zero value or says how much to check and whom to tell.
+type VerifyOptions struct {
 	// Versions is how many of the latest versions of a Lance dataset are checked;
 	// zero is all.
 	Versions int
@@ -97,8 +101,8 @@ type verifyOptions struct {
 	Progress func(done, total int64)
 }
 
-// copyOptions says how Copy treats a damaged log.
-type copyOptions struct {
+// CopyOptions says how Copy treats a damaged log.
+type CopyOptions struct {
 	// Salvage copies the committed prefix of a damaged log, up to the first
 	// fault. Without it a damaged log is refused.
 	Salvage bool
@@ -106,8 +110,8 @@ type copyOptions struct {
 	Progress func(done, total int64)
 }
 
-// candidate is a path that may be a log, looked at once for all the kinds.
-type candidate struct {
+// Candidate is a path that may be a log, looked at once for all the kinds.
+type Candidate struct {
 	Path  string      // clean, so that a kind can add and cut suffixes
 	Info  fs.FileInfo // nil if there is nothing at Path; links are followed
 	Start []byte      // the first bytes if Path is a regular file, at most startSize
@@ -117,16 +121,16 @@ type candidate struct {
 // open event of a metrics stream, whose beginning is enough.
 const startSize = 4096
 
-// examine looks at a path. A path that does not exist is no error.
+// Examine looks at a path. A path that does not exist is no error.
 // One in a bucket is not looked at here: only Lance datasets lie there.
-func examine(path string) (candidate, error) {
-	if inBucket(path) {
-		return candidate{Path: strings.TrimRight(path, "/")}, nil
+func Examine(path string) (Candidate, error) {
+	if InBucket(path) {
+		return Candidate{Path: strings.TrimRight(path, "/")}, nil
 	}
 	if path != "" {
 		path = filepath.Clean(path)
 	}
-	c := candidate{Path: path}
+	c := Candidate{Path: path}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
@@ -157,7 +161,7 @@ func readStart(path string) ([]byte, error) {
 }
 
 // identify asks every kind about a candidate. The kind is nil if none knows it.
-func identify(kinds []logKind, c candidate) (logKind, string, error) {
+func identify(kinds []Kind, c Candidate) (Kind, string, error) {
 	for _, k := range kinds {
 		log, err := k.Identify(c)
 		if err != nil {
@@ -168,72 +172,4 @@ func identify(kinds []logKind, c candidate) (logKind, string, error) {
 		}
 	}
 	return nil, "", nil
-}
-
-// find returns the log at a path or an address, or an error that begins with what was
-// being done.
-func (a *app) find(ctx context.Context, doing, path string) (located, error) {
-	at, err := a.lookUp(ctx, path)
-	return at, failed(doing, path, err)
-}
-
-func (a *app) lookUp(ctx context.Context, path string) (located, error) {
-	server, at, err := a.readingServer(path)
-	if err != nil {
-		return located{}, err
-	}
-	if server != nil {
-		return a.lookUpAt(ctx, server, path, at)
-	}
-	c, err := examine(path)
-	if err != nil {
-		return located{}, err
-	}
-	kind, log, err := identify(a.kinds, c)
-	switch {
-	case err != nil:
-		return located{}, err
-	case kind != nil:
-		a.Debugf("%s is a %s", log, kind.Name())
-		return located{kind: kind, log: log, name: log}, nil
-	case c.Info == nil:
-		return located{}, fs.ErrNotExist
-	}
-	return located{}, &unknownKindError{path, c.Info.IsDir(), a.kinds}
-}
-
-// unknownKindError is the error of content that no kind recognises.
-type unknownKindError struct {
-	path  string
-	dir   bool
-	kinds []logKind
-}
-
-func (e *unknownKindError) Error() string { return "not a log of a known kind" }
-
-// Hint names the known kinds, or how to look into a directory.
-func (e *unknownKindError) Hint() string {
-	if e.dir {
-		return "foldlog ls " + e.path + " lists the logs under it"
-	}
-	names := make([]string, len(e.kinds))
-	for i, k := range e.kinds {
-		names[i] = k.Name()
-	}
-	if len(names) == 0 {
-		return "this build knows no kind of log"
-	}
-	return "the kind is told by content; known are: " + strings.Join(names, ", ")
-}
-
-// failed says what was being done to which path, or is nil if err is. The path
-// that the operating system repeats is left out.
-func failed(doing, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if pathErr, ok := err.(*fs.PathError); ok && pathErr.Path == path {
-		err = pathErr.Err
-	}
-	return fmt.Errorf("%s %s: %w", doing, path, err)
 }

@@ -1,4 +1,4 @@
-package main
+package logkind
 
 import (
 	"strconv"
@@ -12,13 +12,13 @@ import (
 
 // States of a log in a summary and an inspection. A kind may have others.
 const (
-	stateGood       = "good"       // opens and reads
-	stateFaulty     = "faulty"     // damaged
-	stateUnreadable = "unreadable" // could not be opened
+	StateGood       = "good"       // opens and reads
+	StateFaulty     = "faulty"     // damaged
+	StateUnreadable = "unreadable" // could not be opened
 )
 
-// summary is one line of `foldlog ls --json`.
-type summary struct {
+// Summary is one line of `foldlog ls --json`.
+type Summary struct {
 	Path       string `json:"path"`
 	Kind       string `json:"kind"`
 	State      string `json:"state"`            // see the constants
@@ -27,8 +27,8 @@ type summary struct {
 	Detail     string `json:"detail,omitempty"` // a few words for people, what it holds or what is wrong
 }
 
-// inspection is the output of `foldlog inspect --json`.
-type inspection struct {
+// Inspection is the output of `foldlog inspect --json`.
+type Inspection struct {
 	Path    string           `json:"path"`
 	Kind    string           `json:"kind"`
 	Format  string           `json:"format"`           // the version of the format, as "v6"
@@ -40,34 +40,34 @@ type inspection struct {
 	FirstMS int64            `json:"first_ms"`         // the time of the first event
 	LastMS  int64            `json:"last_ms"`          // the time of the last event; clocks may have stepped back
 	Counts  map[string]int64 `json:"counts"`           // what the events fold into, by name, never null
-	Writers []writer         `json:"writers"`          // who wrote it, never null
+	Writers []Writer         `json:"writers"`          // who wrote it, never null
 	Notes   []string         `json:"notes"`            // what is odd but no fault, never null
 	Detail  any              `json:"detail,omitempty"` // a documented struct of the kind
 }
 
-// writer is one writer of a log.
-type writer struct {
+// Writer is one writer of a log.
+type Writer struct {
 	Name   string `json:"name"`    // how the log names it
 	Events int64  `json:"events"`  // committed by it
 	Bytes  int64  `json:"bytes"`   // of its events
 	LastMS int64  `json:"last_ms"` // the time of its last event
 }
 
-// verification is one line of `foldlog verify --json`.
-type verification struct {
+// Verification is one line of `foldlog verify --json`.
+type Verification struct {
 	Path     string  `json:"path"`
 	Kind     string  `json:"kind"`     // "" if it could not be told
 	Format   string  `json:"format"`   // as in inspection
 	OK       bool    `json:"ok"`       // there are no faults
 	Events   int64   `json:"events"`   // committed events that were checked
 	Bytes    int64   `json:"bytes"`    // that were checked
-	Faults   []place `json:"faults"`   // never null
-	Warnings []place `json:"warnings"` // what readers accept and writers should not write, never null
-	Notes    []place `json:"notes"`    // information, as unpublished bytes, never null
+	Faults   []Place `json:"faults"`   // never null
+	Warnings []Place `json:"warnings"` // what readers accept and writers should not write, never null
+	Notes    []Place `json:"notes"`    // information, as unpublished bytes, never null
 }
 
-// place is something found in a log, and where.
-type place struct {
+// Place is something found in a log, and where.
+type Place struct {
 	File   string `json:"file"`           // the file it is in
 	Offset *int64 `json:"offset"`         // in bytes from the start of the file, null if it is about the whole
 	Seq    int64  `json:"seq,omitempty"`  // the sequence number of the event, 0 if none
@@ -75,8 +75,8 @@ type place struct {
 	Hint   string `json:"hint,omitempty"` // what to do
 }
 
-// copied is what Copy did.
-type copied struct {
+// Copied is what Copy did.
+type Copied struct {
 	Events int64 // in the copy
 	Bytes  int64 // of all its files
 	// Lost is why the copy of a salvaged log ends where it does, nil if it is
@@ -85,7 +85,7 @@ type copied struct {
 }
 
 // String is the place as people read it.
-func (p place) String() string {
+func (p Place) String() string {
 	s := p.File
 	if p.Offset != nil {
 		s += " offset " + strconv.FormatInt(*p.Offset, 10)
@@ -96,13 +96,14 @@ func (p place) String() string {
 	return s + ": " + p.What
 }
 
-// normalize makes lists that are empty so in JSON, and not null.
-func (v *verification) normalize() {
+// Normalize makes lists that are empty so in JSON, and not null, and tells whether all is well.
+func (v *Verification) Normalize() {
 	v.Faults, v.Warnings, v.Notes = cli.NotNil(v.Faults), cli.NotNil(v.Warnings), cli.NotNil(v.Notes)
 	v.OK = len(v.Faults) == 0
 }
 
-func (i *inspection) normalize() {
+// Normalize makes lists and counts that are empty so in JSON, and not null.
+func (i *Inspection) Normalize() {
 	i.Writers, i.Notes = cli.NotNil(i.Writers), cli.NotNil(i.Notes)
 	if i.Counts == nil {
 		i.Counts = map[string]int64{}

@@ -1,4 +1,4 @@
-package main
+package logkind
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ const (
 )
 
 // Cat streams the rows of the latest version.
-func (k lanceKind) Cat(ctx context.Context, log string, w io.Writer, opts catOptions) error {
+func (k lanceKind) Cat(ctx context.Context, log string, w io.Writer, opts CatOptions) error {
 	_, d, err := k.openLance(ctx, log)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (k lanceKind) Cat(ctx context.Context, log string, w io.Writer, opts catOpt
 }
 
 // Tail reads the last rows by their addresses, so that a large table is not read.
-func (k lanceKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+func (k lanceKind) Tail(ctx context.Context, log string, w io.Writer, opts TailOptions) error {
 	_, d, err := k.openLance(ctx, log)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package logkind
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 
 // Tail prints events as they are in the file. Bad lines are passed over: they
 // are for verify to tell.
-func (k metricsKind) Tail(ctx context.Context, log string, w io.Writer, opts tailOptions) error {
+func (k metricsKind) Tail(ctx context.Context, log string, w io.Writer, opts TailOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	follower := k.follower(log)
+	follower := k.Follower(log)
 	defer follower.Close()
 	last := lastLines{most: opts.Last}
 	if err := follower.Poll(last.see); err != nil {

@@ -1,0 +1,162 @@
+package logkind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/remote"
+)
+
+// DatagenRef is the place of a datagen log.
+type DatagenRef struct {
+	Root, Pipeline, Experiment string
+	Server                     *remote.Client // nil for a root that is no server
+	instead                    error          // what the operand names if it is the path of another log
+}
+
+// Store is what the log lies in.
+func (r DatagenRef) Store() (objstore.Store, error) {
+	if r.Server == nil {
+		return datagen.OpenRoot(r.Root)
+	}
+	_, dir, _, err := remote.Parse(r.Root, "")
+	return objstore.Prefix(r.Server.Store(), dir), err
+}
+
+// isURL tells roots that are no directories.
+func isURL(root string) bool {
+	return strings.HasPrefix(root, "s3://") || strings.HasPrefix(root, "http://") || strings.HasPrefix(root, "https://")
+}
+
+// String is the path of the log.
+func (r DatagenRef) String() string {
+	path := datagen.Path(r.Pipeline, r.Experiment)
+	if isURL(r.Root) {
+		return strings.TrimSuffix(r.Root, "/") + "/" + path
+	}
+	return filepath.Join(r.Root, filepath.FromSlash(path))
+}
+
+// Open opens a log that exists.
+func (r DatagenRef) Open(ctx context.Context, opts datagen.Options) (*datagen.Log, error) {
+	store, err := r.Store()
+	if err != nil {
+		return nil, err
+	}
+	l, err := datagen.Open(ctx, store, r.Pipeline, r.Experiment, opts)
+	if errors.Is(err, datagen.ErrNoLog) {
+		if r.instead != nil {
+			return nil, r.instead
+		}
+		err = cli.WithHint(err, "foldlog datagen init "+r.String()+" makes one, foldlog ls lists those there are")
+	}
+	return l, err
+}
+
+// refAway takes the path of a log in a bucket or at a server apart.
+func refAway(path string) (ref DatagenRef, ok bool) {
+	root, rest, found := strings.Cut(path, "/"+datagen.Directory+"/")
+	names := strings.Split(strings.TrimRight(rest, "/"), "/")
+	if !isURL(path) || !found || len(names) != 3 {
+		return DatagenRef{}, false
+	}
+	ref = DatagenRef{Root: root, Pipeline: names[0], Experiment: names[1]}
+	return ref, ref.String() == strings.TrimRight(path, "/")
+}
+
+// DatagenRoot is the root that the flag or the environment says.
+func (f Finder) DatagenRoot(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	return f.Root(nil)
+}
+
+// DatagenLog reads the operand LOG.
+func (f Finder) DatagenLog(arg, root string) (DatagenRef, error) {
+	slashed := filepath.ToSlash(arg)
+	base, at, away, err := remote.Parse(arg, f.Var("FOLDLOG_SERVER"))
+	switch {
+	case err != nil:
+		return DatagenRef{}, &cli.UsageError{Err: err}
+	case away && strings.Contains("/"+at, "/"+datagen.Directory+"/"):
+		slashed = base + "/" + at
+	case away:
+		root, slashed = base, at
+	}
+	rest := slashed
+	ref := DatagenRef{Root: f.DatagenRoot(root)}
+	if i := strings.LastIndex("/"+slashed, "/"+datagen.Directory+"/"); i >= 0 {
+		ref.Root, rest = strings.TrimSuffix(slashed[:i], "/"), slashed[i+len(datagen.Directory)+1:]
+		switch {
+		case ref.Root == "" && strings.HasPrefix(slashed, "/"):
+			ref.Root = "/"
+		case ref.Root == "":
+			ref.Root = "."
+		}
+	}
+	names := strings.Split(strings.TrimSuffix(rest, "/"), "/")
+	if len(names) == 3 && names[2] == "log.lance" {
+		names = names[:2]
+	}
+	if len(names) != 2 {
+		err := cli.Usagef("LOG %q is no datagen log", arg)
+		if what := f.anotherKind(arg); !away && what != "" {
+			err = cli.Usagef("LOG %q is %s, and no datagen log", arg, what)
+		}
+		return ref, cli.WithHint(err, "give PIPELINE/EXPERIMENT, or the path of its log.lance")
+	}
+	ref.Pipeline, ref.Experiment = names[0], names[1]
+	if what := f.anotherKind(arg); !away && root == "" && what != "" && what != plainDirectory {
+		ref.instead = cli.WithHint(fmt.Errorf("it is %s, and no datagen log", what), "give PIPELINE/EXPERIMENT, or the path of its log.lance")
+	}
+	if err := f.RootServer(&ref); err != nil {
+		return ref, err
+	}
+	if err := errors.Join(datagen.CheckName(ref.Pipeline), datagen.CheckName(ref.Experiment)); err != nil {
+		return ref, &cli.UsageError{Err: fmt.Errorf("LOG %q: %w", arg, err)}
+	}
+	return ref, nil
+}
+
+// plainDirectory is what a directory is that is no log.
+const plainDirectory = "a directory"
+
+// anotherKind says what lies at a path that names no datagen log, "" if nothing does.
+func (f Finder) anotherKind(path string) string {
+	c, err := Examine(path)
+	if err != nil || c.Info == nil {
+		return ""
+	}
+	kind, log, err := identify(f.Kinds, c)
+	switch {
+	case err != nil || kind != nil && kind.Name() == DatagenLog:
+		return ""
+	case kind != nil && filepath.Clean(log) == c.Path:
+		return "a " + kind.Name()
+	case kind != nil:
+		return "a part of the " + kind.Name() + " " + log
+	case c.Info.IsDir():
+		return plainDirectory
+	}
+	return "a file that is no log"
+}
+
+// RootServer finds the server of a datagen log whose root is one.
+func (f Finder) RootServer(ref *DatagenRef) error {
+	c, at, err := f.Server(ref.Root)
+	if err != nil || c == nil {
+		return err
+	}
+	ref.Server, ref.Root = c, c.Base
+	if at != "" {
+		ref.Root = remote.Address(c.Base, at)
+	}
+	return nil
+}
