@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/child"
@@ -42,12 +43,31 @@ type message struct {
 	Gone  int    `json:"gone,omitempty"`
 	Ended bool   `json:"ended,omitempty"`
 	Error string `json:"error,omitempty"`
+	// Errno is what the operating system said, if Error is of that.
+	Errno syscall.Errno `json:"errno,omitempty"`
+}
+
+// toldError is the error with which a worker process has ended, as it told it.
+type toldError struct {
+	text  string
+	errno syscall.Errno
+}
+
+func (e *toldError) Error() string { return e.text }
+
+// Unwrap returns what the operating system said, if that was it.
+func (e *toldError) Unwrap() error {
+	if e.errno == 0 {
+		return nil
+	}
+	return e.errno
 }
 
 const drainLine = "drain"
 
 // RunProcess is the main function of a worker process: it takes its order from
-// in and tells what happens on out, until it is done. The error is also told.
+// in and tells what happens on out, until it is done. With what error it ended it
+// tells there, too; the error returned is that nobody could be told.
 func RunProcess(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 64<<20)
@@ -67,8 +87,12 @@ func RunProcess(in io.Reader, out io.Writer) error {
 	m := message{Ended: true}
 	if err != nil {
 		m.Error = err.Error()
+		errors.As(err, &m.Errno)
 	}
-	return errors.Join(err, w.send(m))
+	if sendErr := w.send(m); sendErr != nil {
+		return errors.Join(err, sendErr)
+	}
+	return nil
 }
 
 // listen closes drain when told so, and stops the work when the input ends.
@@ -293,8 +317,8 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 	}
 	waitErr := cmd.Wait()
 	switch {
-	case told != "":
-		return report, fmt.Errorf("worker process %d: %s", i+1, told)
+	case told != nil:
+		return report, fmt.Errorf("worker process %d: %w", i+1, told)
 	case waitErr == nil && readErr == nil:
 		return report, nil
 	}
@@ -310,7 +334,7 @@ func (s *Supervisor) process(ctx context.Context, drain <-chan struct{}, i int, 
 // listen takes a worker's messages until it ends. The report is counted from
 // the events, so that a worker that is killed leaves one too. Groups are those of
 // the commands that it left running.
-func (s *Supervisor) listen(out io.Reader, i, pid int, one *floor) (report Report, groups map[int]bool, told string, err error) {
+func (s *Supervisor) listen(out io.Reader, i, pid int, one *floor) (report Report, groups map[int]bool, told, err error) {
 	ended := false
 	groups = make(map[int]bool)
 	dec := json.NewDecoder(out)
@@ -325,7 +349,9 @@ func (s *Supervisor) listen(out io.Reader, i, pid int, one *floor) (report Repor
 		one.Lock()
 		switch {
 		case m.Ended:
-			told, ended = m.Error, true
+			if ended = true; m.Error != "" {
+				told = &toldError{m.Error, m.Errno}
+			}
 		case m.Event != nil:
 			report.count(m.Event)
 			one.streak.count(m.Event)

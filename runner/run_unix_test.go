@@ -184,6 +184,24 @@ func TestKilledWorkerIsNoticedAndItsTrialRetried(t *testing.T) {
 	}
 }
 
+// A disk that cannot be written is told once by each worker, as what it is.
+func TestWhatTheSystemSaidIsKnownOfAWorkerProcess(t *testing.T) {
+	path, _ := newStudy(t)
+	s := supervisor(t, path, 1, `echo "{\"loss\":1}"`)
+	var printed strings.Builder
+	s.Stderr = &printed
+	if err := os.Rename(path+".d/lease", path+".d/moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".d/lease", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Run(t.Context(), nil)
+	if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), "worker process 1: ") || printed.Len() > 0 {
+		t.Errorf("error %v, printed %q; want that it is no directory, told once", err, &printed)
+	}
+}
+
 func TestAllWorkersKilledIsAnError(t *testing.T) {
 	path, _ := newStudy(t)
 	s := supervisor(t, path, 1, `kill -KILL $PPID; sleep 60`)
