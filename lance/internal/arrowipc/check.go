@@ -148,7 +148,7 @@ func (w *walk) field(table int64, n int64) int64 {
 		return 0
 	}
 	fields := table - int64(int32(w.u32(table)))
-	if at := 4 + 2*n; at+2 <= w.u16(fields) {
+	if at := 4 + 2*n; at < w.u16(fields) { // as the library that Arrow uses has it, odd lengths too
 		if off := w.u16(fields + at); off != 0 && w.err == nil {
 			return table + off
 		}
@@ -222,8 +222,30 @@ func (w *walk) columns(vector int64, depth int) {
 		w.take(4)
 		w.text(w.child(column, 0))
 		w.metadata(w.child(column, 6))
+		w.kind(column)
 		w.columns(w.child(column, 5), depth+1)
 	})
+}
+
+// The kinds of types that have something of any length: a time zone, numbers of columns.
+const (
+	kindTimestamp = 10
+	kindUnion     = 14
+)
+
+func (w *walk) kind(column int64) {
+	at, of := w.field(column, 2), w.child(column, 3)
+	if at == 0 || of == 0 {
+		return
+	}
+	switch w.u8(at) {
+	case kindTimestamp:
+		w.text(w.child(of, 1))
+	case kindUnion:
+		if ids := w.child(of, 1); ids != 0 {
+			w.take(4 * w.u32(ids))
+		}
+	}
 }
 
 // blockSize is what a vector of blocks has for each: a place, a length, a gap and the
