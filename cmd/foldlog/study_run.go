@@ -19,10 +19,10 @@ import (
 type runFlags struct {
 	study, space string
 	runner.Config
-	workers     int
-	timeout     time.Duration
-	maxFailures uint64
-	json        bool
+	workers        int
+	timeout        time.Duration
+	maxFailures    uint64
+	json, sendRuns bool
 }
 
 func (a *app) studyRunCmd() *cobra.Command {
@@ -40,7 +40,8 @@ The command prints the metrics stream, JSON objects one a line, or name=value
 pairs on standard output. The study's metrics (or those of --metric) become the
 trial's reports, their last values its result. Another exit status than 0 fails the trial, with
 the end of the output as the reason; --retries tries it again. All output is in
-PATH.logs, all metrics are a run under the directory of PATH.
+PATH.logs, all metrics are a run under the directory of PATH. Of a study at a server
+they are in the current directory, and the runs are sent there as trials end.
 
 A study file, STUDY.yaml, holds all of this: space, sampler, command, budget. The
 study is created if it is not there; flags and COMMAND win over the file.
@@ -85,6 +86,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	flags.StringVar(&f.Logs, "logs", "", "the `DIRECTORY` for the output of the trials, none for nowhere (default: PATH.logs)")
 	flags.Int64Var(&f.LogBytes, "log-bytes", runner.DefaultLogBytes, "keep the newest `N` bytes of each trial's output")
 	flags.StringVar(&f.Runs, "runs", "", "the `ROOT` under which the trials' metrics are kept as runs, none for nowhere (default: the directory of PATH)")
+	flags.BoolVar(&f.sendRuns, "push", true, "send the runs to the server of the study, if it is at one; --push=false keeps them here alone")
 	flags.StringVar(&f.State, "state", "", "the `DIRECTORY` for what commands save in FOLDLOG_STATE_DIR, none for nowhere (default: PATH.state)")
 	flags.BoolVar(&f.json, "json", false, "print the summary as one JSON object")
 }
@@ -105,10 +107,10 @@ func runArgs(c *cobra.Command, args []string) error {
 // runPlan is what study run is going to do.
 type runPlan struct {
 	runner.Config
-	workers     int
-	timeout     time.Duration
-	maxFailures uint64
-	json        bool
+	workers        int
+	timeout        time.Duration
+	maxFailures    uint64
+	json, sendRuns bool
 	// file is where it stands, nil for the command line.
 	file *studyfile.File
 }
@@ -163,7 +165,7 @@ func localPlaces(p *runPlan) error {
 // planRun puts the command line over the study file, if there is one; then the
 // study is created if it is not there.
 func (a *app) planRun(c *cobra.Command, f *runFlags, path string, command []string) (*runPlan, error) {
-	p := &runPlan{Config: f.Config, workers: f.workers, timeout: f.timeout, maxFailures: f.maxFailures, json: f.json}
+	p := &runPlan{Config: f.Config, workers: f.workers, timeout: f.timeout, maxFailures: f.maxFailures, json: f.json, sendRuns: f.sendRuns}
 	if p.Journal = path; studyfile.Is(path) {
 		if err := p.fromFile(c, path, len(command) > 0); err != nil {
 			return nil, fmt.Errorf("study run: %w", err)

@@ -52,10 +52,12 @@ func (a *app) supervise(ctx context.Context, r studyReader, p *runPlan) error {
 		},
 	}
 	stop := run.showProgress()
+	pushed := run.pushRuns()
 	began := time.Now()
 	report, err := s.Run(stopped, ctx.Done())
 	took := time.Since(began)
 	stop()
+	pushed()
 	run.bar.Close()
 	if refreshErr := r.Refresh(context.Background()); refreshErr != nil && err == nil {
 		err = refreshErr
