@@ -156,6 +156,8 @@ func (r *run) all(ctx context.Context, sources iter.Seq2[Source, error], workers
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, key := range feed.Left() {
 		r.refuse(key, fmt.Errorf("item %q: %w", key, datagen.ErrFault))
 	}
