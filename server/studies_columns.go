@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -262,7 +261,7 @@ func newestReported(snap *study.Snapshot, st *study.Study, limit int) []*study.T
 
 func oneCurve(t *study.Trial, objective, most int) OneCurve {
 	points := t.Curve(objective)
-	c := OneCurve{Number: int(t.Number), State: strings.ToLower(t.State.String()), Steps: Integers{}, Values: Numbers{}, Total: len(points)}
+	c := OneCurve{Number: int(t.Number), State: t.State.Name(), Steps: Integers{}, Values: Numbers{}, Total: len(points)}
 	for _, at := range spread(points, most) {
 		c.Steps, c.Values = append(c.Steps, int64(points[at].Step)), append(c.Values, points[at].Value)
 	}
@@ -336,7 +335,7 @@ func (s *Server) studyOutbox(ctx context.Context, in *studyInput) (*struct{ Body
 		if page.Total++; len(page.Items) >= mostPage {
 			continue
 		}
-		item := OutboxItem{Number: int(t.Number), Epoch: Count(e.Key.Epoch), Phase: strings.ToLower(e.Phase.String()), Effects: []OutboxEffect{}}
+		item := OutboxItem{Number: int(t.Number), Epoch: Count(e.Key.Epoch), Phase: e.Phase.Name(), Effects: []OutboxEffect{}}
 		for _, effect := range e.Effects {
 			item.Effects = append(item.Effects, OutboxEffect{effect.Name, effect.Done})
 		}

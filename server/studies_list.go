@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -65,8 +64,8 @@ type BestTrial struct {
 func (l *journalLog) itemOf(snap *study.Snapshot, st *study.Study) StudyItem {
 	c := st.Counts()
 	v := StudyItem{
-		ID: studyID(l.path, st.ID), Journal: l.path, StudyID: Count(st.ID), Name: st.Config.Name, Directions: directionNames(st),
-		Metrics: metricNames(st), Unit: st.Config.ResourceUnit, CreatedMS: int64(st.CreatedMillis),
+		ID: studyID(l.path, st.ID), Journal: l.path, StudyID: Count(st.ID), Name: st.Config.Name, Directions: st.DirectionNames(),
+		Metrics: st.ObjectiveNames(), Unit: st.Config.ResourceUnit, CreatedMS: int64(st.CreatedMillis),
 		Seq: Count(snap.Seq()), Trials: st.NumTrials(), Sampler: sampler.TextOf(st),
 		Pruner: pruner.TextOf(st),
 		States: StateCounts{c[study.Waiting], c[study.Running], c[study.Paused], c[study.Complete], c[study.Pruned], c[study.Failed]},
@@ -81,26 +80,6 @@ func (l *journalLog) itemOf(snap *study.Snapshot, st *study.Study) StudyItem {
 	}
 	v.LastMS = last
 	return v
-}
-
-func directionNames(st *study.Study) []string {
-	names := []string{}
-	for _, d := range st.Config.Directions {
-		names = append(names, strings.ToLower(d.String()))
-	}
-	return names
-}
-
-// metricNames are the names of the objectives; those without one are numbered.
-func metricNames(st *study.Study) []string {
-	names := slices.Clone(st.Config.MetricNames)
-	for i := len(names); i < len(st.Config.Directions); i++ {
-		names = append(names, "value "+strconv.Itoa(i))
-	}
-	if len(st.Config.Directions) == 1 && len(st.Config.MetricNames) == 0 {
-		names = []string{"value"}
-	}
-	return names
 }
 
 // study finds a study or answers 404.

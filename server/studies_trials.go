@@ -48,16 +48,10 @@ type ParamWhen struct {
 }
 
 func whenOf(st *study.Study, c study.Condition) ParamWhen {
-	dist := asktell.Declared(st, c.Param)
-	v := ParamWhen{Param: c.Param, Values: []Any{}}
-	for _, value := range c.Values {
-		v.Values = append(v.Values, value.AppendJSON(nil, dist))
-	}
-	if c.Low != nil {
-		v.Low = c.Low.AppendJSON(nil, dist)
-	}
-	if c.High != nil {
-		v.High = c.High.AppendJSON(nil, dist)
+	values, low, high := c.JSON(asktell.Declared(st, c.Param))
+	v := ParamWhen{Param: c.Param, Values: []Any{}, Low: Any(low), High: Any(high)}
+	for _, value := range values {
+		v.Values = append(v.Values, Any(value))
 	}
 	return v
 }
@@ -152,7 +146,7 @@ type TrialItem struct {
 
 func trialItem(snap *study.Snapshot, st *study.Study, t *study.Trial) TrialItem {
 	v := TrialItem{
-		Number: int(t.Number), ID: Count(t.ID), State: strings.ToLower(t.State.String()), Values: t.Values,
+		Number: int(t.Number), ID: Count(t.ID), State: t.State.Name(), Values: t.Values,
 		Params: study.AppendParams(nil, t.Params), Fixed: fixedOf(st, t), Managed: t.Managed, Epoch: Count(t.Epoch),
 		LeaseMS: t.Lease().Milliseconds(), Attempt: int(t.Attempt), MaxAttempts: int(t.MaxAttempts),
 		CreatedMS: int64(t.CreatedMillis), StartedMS: int64(t.StartedMillis), EndedMS: int64(t.EndedMillis), HeartbeatMS: int64(t.HeartbeatMillis),

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,22 @@ type Condition struct {
 	Values []Value
 	// Low and High are the bounds, both inclusive; nil is open.
 	Low, High *Value
+}
+
+// JSON are the values and the bounds as JSON, those of a parameter of this distribution:
+// no values for a range, and nil for an open bound.
+func (c *Condition) JSON(dist Distribution) (values []json.RawMessage, low, high json.RawMessage) {
+	values = []json.RawMessage{}
+	for _, v := range c.Values {
+		values = append(values, v.AppendJSON(nil, dist))
+	}
+	if c.Low != nil {
+		low = c.Low.AppendJSON(nil, dist)
+	}
+	if c.High != nil {
+		high = c.High.AppendJSON(nil, dist)
+	}
+	return values, low, high
 }
 
 // Holds tells whether a value of the other parameter fulfils the condition.

@@ -110,7 +110,7 @@ journal is unless PATH does.`,
 
 // noteNames says what metrics without a name of their own are called.
 func (a *app) noteNames(st *study.Study) {
-	switch names := studyview.MetricNames(st); {
+	switch names := st.ObjectiveNames(); {
 	case len(st.Config.MetricNames) > 0:
 	case len(names) == 1:
 		a.Notef(`the metric is named %q; study create --metric NAME gives it a name of its own`, names[0])

@@ -87,7 +87,7 @@ func (a *app) enqueue(ctx context.Context, j study.Storage, st *study.Study, arg
 
 // noteEnqueued says that a key had been used before, and for what.
 func (a *app) noteEnqueued(t *study.Trial, tpl *study.Template, o enqueueOptions) {
-	a.Notef("trial %d was enqueued with key %q before; it is %s", t.Number, o.key, studyview.StateName(t.State))
+	a.Notef("trial %d was enqueued with key %q before; it is %s", t.Number, o.key, t.State.Name())
 	if t.Managed == o.raw {
 		a.Notef("it is not of the kind asked for")
 	}

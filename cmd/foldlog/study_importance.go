@@ -63,7 +63,7 @@ func objectiveFlag(c *cobra.Command, objective *string, path int) {
 		if len(args) > path {
 			withSnapshot(args[path], func(snap *study.Snapshot) {
 				if st, err := pickStudy(snap, args[path], c.Flag("study").Value.String()); err == nil {
-					for _, name := range studyview.MetricNames(st) {
+					for _, name := range st.ObjectiveNames() {
 						if cli.Safe(name) == name {
 							names = append(names, name)
 						}

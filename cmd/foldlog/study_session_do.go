@@ -327,7 +327,7 @@ func (s *session) look(ctx context.Context, r *sessionRequest) (any, error) {
 		return list, err
 	}
 	for t := range snap.Trials(s.id, study.TrialFilter{}) {
-		if len(r.States) == 0 || slices.Contains(r.States, studyview.StateName(t.State)) {
+		if len(r.States) == 0 || slices.Contains(r.States, t.State.Name()) {
 			list = append(list, studyview.CurveOf(snap, st, t))
 		}
 	}

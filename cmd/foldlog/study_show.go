@@ -134,7 +134,7 @@ func showStudy(snap *study.Snapshot, st *study.Study, all bool) shownStudy {
 }
 
 func viewPending(t *study.Trial, e *study.OutboxEntry) pendingView {
-	p := pendingView{Number: t.Number, Epoch: e.Key.Epoch, Phase: strings.ToLower(e.Phase.String()), Effects: []string{}}
+	p := pendingView{Number: t.Number, Epoch: e.Key.Epoch, Phase: e.Phase.Name(), Effects: []string{}}
 	for _, f := range e.Effects {
 		if !f.Done && f.Raw == nil {
 			p.Effects = append(p.Effects, f.Name)
@@ -326,7 +326,7 @@ func repeatText(p studyview.CurvedTrial) string {
 // printCurves shows the reports of the trial and of those that it repeats.
 func (a *app) printCurves(w io.Writer, st *study.Study, s shownTrial) error {
 	columns := []cli.Column{{Title: "TRIAL", Align: cli.Right}, {Title: "STEP", Align: cli.Right}}
-	for _, name := range studyview.MetricNames(st) {
+	for _, name := range st.ObjectiveNames() {
 		columns = append(columns, cli.Column{Title: strings.ToUpper(name), Align: cli.Right})
 	}
 	t := cli.NewTable(columns...)

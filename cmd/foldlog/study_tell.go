@@ -84,7 +84,7 @@ func (o *tellOptions) parse(c *cobra.Command, args []string, state string) (err 
 	case err != nil || !o.state.Terminal():
 		return cli.Usagef("--state %q: complete, pruned or failed", state)
 	case o.state != study.Complete && len(o.values) > 0:
-		return cli.WithHint(cli.Usagef("a trial that is %s has no values", studyview.StateName(o.state)), "foldlog study report records intermediate values")
+		return cli.WithHint(cli.Usagef("a trial that is %s has no values", o.state.Name()), "foldlog study report records intermediate values")
 	case o.state != study.Failed && o.reason != "":
 		return cli.Usagef("--reason is for trials that failed")
 	case o.state != study.Failed && o.retries != nil:
@@ -119,7 +119,7 @@ func (a *app) tell(ctx context.Context, j study.Storage, st *study.Study, o *tel
 	if err != nil {
 		return ofTrial(st, t, o.keep(err))
 	}
-	a.Notef("trial %d is %s%s", t.Number, studyview.StateName(o.state), o.text(st))
+	a.Notef("trial %d is %s%s", t.Number, o.state.Name(), o.text(st))
 	if o.retries == nil {
 		return nil
 	}

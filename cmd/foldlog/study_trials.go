@@ -133,7 +133,7 @@ type trialTable struct {
 func (a *app) newTrialTable(st *study.Study) *trialTable {
 	t := &trialTable{objectives: len(st.Config.Directions)}
 	columns := []cli.Column{{Title: "TRIAL", Align: cli.Right}, {Title: "STATE"}}
-	for _, name := range studyview.MetricNames(st) {
+	for _, name := range st.ObjectiveNames() {
 		columns = append(columns, cli.Column{Title: strings.ToUpper(name), Align: cli.Right})
 	}
 	for _, p := range studyview.SpaceOf(st) {
@@ -151,7 +151,7 @@ func (a *app) newTrialTable(st *study.Study) *trialTable {
 }
 
 func (t *trialTable) add(a *app, trial *study.Trial) {
-	row := []string{strconv.FormatUint(trial.Number, 10), studyview.StateName(trial.State)}
+	row := []string{strconv.FormatUint(trial.Number, 10), trial.State.Name()}
 	row = append(row, studyview.RoundCells(trial, t.objectives, t.params)...)
 	t.Row(append(row, span(trial, a.Time()), trialNote(trial))...)
 }

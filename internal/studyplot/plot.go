@@ -145,7 +145,7 @@ func (p *Plot) chosen() (list []int, err error) {
 
 // title names an objective and its direction.
 func (p *Plot) title(objective int) string {
-	return studyview.MetricNames(p.st)[objective] + " (" + studyview.DirectionNames(p.st)[objective] + ")"
+	return p.st.ObjectiveNames()[objective] + " (" + p.st.DirectionNames()[objective] + ")"
 }
 
 // none is the error of a plot without anything in it.

@@ -41,7 +41,7 @@ type axisOf struct {
 func (p *Plot) oneParallel(list []analysis.ParamSlice, objective int) {
 	c := p.add(&chart.Chart{Title: p.title(objective), Y: chart.Axis{Label: "part of the range"}})
 	trials, rank := byRank(list, p.st.Config.Directions[objective], objective)
-	value := analysis.ParamSlice{Param: studyview.MetricNames(p.st)[objective], Log: p.opts.Log}
+	value := analysis.ParamSlice{Param: p.st.ObjectiveNames()[objective], Log: p.opts.Log}
 	for _, t := range trials {
 		if v := t.Values[objective]; !p.opts.Log || v > 0 {
 			value.Points = append(value.Points, analysis.SlicePoint{Trial: t, X: v})
@@ -163,7 +163,7 @@ func (p *Plot) intermediate() error {
 	if len(curves) == 0 {
 		return p.none("no trial has reported anything")
 	}
-	c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "step"}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: studyview.MetricNames(p.st)[objective]}})
+	c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "step"}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: p.st.ObjectiveNames()[objective]}})
 	drawn, note := p.sample(len(curves), func(i int) bool { return isBest(curves[i].Trial) })
 	for _, class := range curveClasses {
 		c.curves(class, curves, drawn, isBest)

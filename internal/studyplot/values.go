@@ -47,7 +47,7 @@ func (p *Plot) history() error {
 		if len(points) == 0 {
 			return p.none("no completed trial has a value that is not NaN")
 		}
-		c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "trial"}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: studyview.MetricNames(p.st)[objective]}})
+		c := p.add(&chart.Chart{Title: p.title(objective), X: chart.Axis{Fine: true, Whole: true, Label: "trial"}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: p.st.ObjectiveNames()[objective]}})
 		c.note(p.results(c, objective, points))
 		c.add(stairs(points))
 	}
@@ -169,7 +169,8 @@ func (p *Plot) oneSlice(s analysis.ParamSlice, objective int) {
 	}
 	axis := chart.Axis{Fine: true, Log: s.Log, Categories: s.Categories, Label: s.Param}
 	axis.Whole = !slices.ContainsFunc(s.Points, func(q analysis.SlicePoint) bool { return q.X != math.Trunc(q.X) })
-	c := p.add(&chart.Chart{Title: studyview.MetricNames(p.st)[objective] + " by " + s.Param, X: axis, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: studyview.MetricNames(p.st)[objective]}})
+	name := p.st.ObjectiveNames()[objective]
+	c := p.add(&chart.Chart{Title: name + " by " + s.Param, X: axis, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: name}})
 	dir := p.st.Config.Directions[objective]
 	best := slices.MinFunc(s.Points, func(a, b analysis.SlicePoint) int { return study.CompareValues(dir, a.Value, b.Value) })
 	drawn, note := p.sample(len(s.Points), func(i int) bool { return s.Points[i].Trial == best.Trial })
@@ -267,7 +268,7 @@ func rounded(values []float64) []float64 {
 }
 
 func (p *Plot) pair(a, b int, trials []*study.Trial, on []bool) {
-	names := studyview.MetricNames(p.st)
+	names := p.st.ObjectiveNames()
 	c := p.add(&chart.Chart{Title: p.title(b) + " over " + p.title(a), X: chart.Axis{Fine: true, Label: names[a]}, Y: chart.Axis{Fine: true, Log: p.opts.Log, Label: names[b]}})
 	drawn, note := p.sample(len(trials), func(i int) bool { return on[i] })
 	for _, front := range []bool{false, true} {

@@ -55,7 +55,7 @@ func Compare(sides []Side, reference []float64) (*Comparison, error) {
 				first.Config.Name, Objectives(first), s.St.Config.Name, Objectives(s.St))
 		}
 	}
-	v := &Comparison{Directions: DirectionNames(first), Metrics: MetricNames(first), Reference: []Number{}}
+	v := &Comparison{Directions: first.DirectionNames(), Metrics: first.ObjectiveNames(), Reference: []Number{}}
 	for _, s := range sides {
 		v.Studies = append(v.Studies, s.view())
 	}

@@ -83,7 +83,7 @@ func columnsOf(snap *study.Snapshot, st *study.Study) (c csvColumns) {
 
 // WriteCSV exports a study as a row of CSV for each trial.
 func WriteCSV(w io.Writer, snap *study.Snapshot, st *study.Study) error {
-	columns, metrics := columnsOf(snap, st), MetricNames(st)
+	columns, metrics := columnsOf(snap, st), st.ObjectiveNames()
 	out := csv.NewWriter(w)
 	if err := out.Write(columns.titles(metrics)); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (c csvColumns) titles(metrics []string) []string {
 }
 
 func (c csvColumns) row(snap *study.Snapshot, t *study.Trial, objectives int) []string {
-	row := []string{strconv.FormatUint(t.Number, 10), strconv.FormatUint(uint64(t.ID), 10), StateName(t.State)}
+	row := []string{strconv.FormatUint(t.Number, 10), strconv.FormatUint(uint64(t.ID), 10), t.State.Name()}
 	row = append(row, Cells(t, objectives, c.params)...)
 	for _, key := range c.attrs {
 		attr, _ := t.Attr(key)

@@ -41,7 +41,7 @@ type ParamImportance struct {
 
 // PickObjective finds an objective by its name or number.
 func PickObjective(st *study.Study, text string) (int, error) {
-	names := MetricNames(st)
+	names := st.ObjectiveNames()
 	if text == "" {
 		return 0, nil
 	}
@@ -77,7 +77,7 @@ func (f *ImportanceOptions) Compute(snap *study.Snapshot, st *study.Study) (*Imp
 	if err != nil {
 		return nil, err
 	}
-	view := &Importance{Study: st.Config.Name, Metric: MetricNames(st)[objective], Method: f.Method, Trials: r.Trials, Left: r.Left, Params: []ParamImportance{}}
+	view := &Importance{Study: st.Config.Name, Metric: st.ObjectiveNames()[objective], Method: f.Method, Trials: r.Trials, Left: r.Left, Params: []ParamImportance{}}
 	if r.Explained == r.Explained {
 		explained := Number(r.Explained)
 		view.Explained = &explained

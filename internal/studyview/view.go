@@ -94,7 +94,7 @@ type Trial struct {
 // TrialOf is a trial in JSON.
 func TrialOf(snap *study.Snapshot, st *study.Study, t *study.Trial) Trial {
 	v := Trial{
-		Number: t.Number, ID: uint64(t.ID), State: StateName(t.State), Values: Numbers(t.Values),
+		Number: t.Number, ID: uint64(t.ID), State: t.State.Name(), Values: Numbers(t.Values),
 		Params: Params(t.Params), Fixed: FixedParams(st, t), Managed: t.Managed,
 		Epoch: t.Epoch, GraceMS: GraceMillis(t), Attempt: t.Attempt, MaxAttempts: t.MaxAttempts,
 		CreatedMS: t.CreatedMillis, StartedMS: t.StartedMillis, EndedMS: t.EndedMillis, HeartbeatMS: t.HeartbeatMillis,
@@ -245,7 +245,7 @@ func Summaries(snap *study.Snapshot) []Summary {
 // SummaryOf describes one study.
 func SummaryOf(snap *study.Snapshot, st *study.Study) Summary {
 	s := Summary{
-		Name: st.Config.Name, ID: uint64(st.ID), Directions: DirectionNames(st), Metrics: MetricNames(st),
+		Name: st.Config.Name, ID: uint64(st.ID), Directions: st.DirectionNames(), Metrics: st.ObjectiveNames(),
 		Unit: st.Config.ResourceUnit, Space: SpaceOf(st), CreatedMS: st.CreatedMillis, Trials: int64(st.NumTrials()),
 		States: CountsOf(st),
 		Best:   []BestTrial{}, Attrs: Attrs{}, Deleted: st.Deleted(),
@@ -275,39 +275,10 @@ func UserAttrs(attrs iter.Seq2[string, study.Attr]) iter.Seq2[string, study.Attr
 	}
 }
 
-// StateName is a state as it is in JSON.
-func StateName(s study.State) string { return strings.ToLower(s.String()) }
-
-// DirectionNames are the directions of the objectives as they are in JSON.
-func DirectionNames(st *study.Study) []string {
-	names := []string{}
-	for _, d := range st.Config.Directions {
-		names = append(names, strings.ToLower(d.String()))
-	}
-	return names
-}
-
-// MetricNames are the names of the objectives: the study's own, else "value",
-// or "value_0", "value_1" and so on if there are several.
-func MetricNames(st *study.Study) []string {
-	n := len(st.Config.Directions)
-	switch {
-	case len(st.Config.MetricNames) == n && n > 0:
-		return st.Config.MetricNames
-	case n == 1:
-		return []string{"value"}
-	}
-	names := make([]string, n)
-	for i := range names {
-		names[i] = "value_" + strconv.Itoa(i)
-	}
-	return names
-}
-
 // Objectives spells what a study is about: "minimize loss, maximize reward".
 func Objectives(st *study.Study) string {
-	parts := DirectionNames(st)
-	for i, name := range MetricNames(st) {
+	parts := st.DirectionNames()
+	for i, name := range st.ObjectiveNames() {
 		parts[i] += " " + name
 	}
 	return strings.Join(parts, ", ")
@@ -356,17 +327,8 @@ func viewParam(p study.SpaceParam) Param {
 }
 
 func viewCondition(c study.Condition, dist study.Distribution) Condition {
-	v := Condition{Param: c.Param, Values: []json.RawMessage{}}
-	for _, value := range c.Values {
-		v.Values = append(v.Values, value.AppendJSON(nil, dist))
-	}
-	if c.Low != nil {
-		v.Low = c.Low.AppendJSON(nil, dist)
-	}
-	if c.High != nil {
-		v.High = c.High.AppendJSON(nil, dist)
-	}
-	return v
+	values, low, high := c.JSON(dist)
+	return Condition{c.Param, values, low, high}
 }
 
 // String is a condition as people read it: "optimizer is adam or sgd".
@@ -451,7 +413,7 @@ func RoundResults(st *study.Study, values []float64) string {
 }
 
 func resultsText(st *study.Study, values []float64, spell func(float64) string) string {
-	names := MetricNames(st)
+	names := st.ObjectiveNames()
 	parts := make([]string, len(values))
 	for i, v := range values {
 		parts[i] = spell(v)

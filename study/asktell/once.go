@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/foldlog/foldlog/internal/serde"
@@ -33,7 +32,7 @@ func (e *KeyError) Error() string {
 	if e.State == study.Running {
 		return fmt.Sprintf("the key %.80q is of trial %d, which was not asked for in this way", e.Key, e.Number)
 	}
-	return fmt.Sprintf("the key %.80q is of trial %d, which is %s", e.Key, e.Number, strings.ToLower(e.State.String()))
+	return fmt.Sprintf("the key %.80q is of trial %d, which is %s", e.Key, e.Number, e.State.Name())
 }
 
 // Is implements errors.Is.
