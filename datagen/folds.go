@@ -14,7 +14,7 @@ import (
 // thousand events goes into a temporary file, without the bytes of blobs.
 func (v *View) Folds(ctx context.Context) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
-		p := newParts()
+		p := v.log.newParts()
 		defer p.close()
 		err := v.each(ctx, LightColumns, p.add)
 		if err == nil {
@@ -69,8 +69,13 @@ func foldersOf(events iter.Seq2[Event, error]) (map[string]*Folder, error) {
 // sequences, in an order of items that depends on the events alone. All are taken before
 // the first is yielded; memory is that of Folds.
 func ByItem(events iter.Seq2[Event, error]) iter.Seq2[Event, error] {
+	return byItem(events, partWeight)
+}
+
+// byItem is ByItem with parts of another weight.
+func byItem(events iter.Seq2[Event, error], most int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		p := newParts()
+		p := &parts{most: most}
 		defer p.close()
 		for e, err := range events {
 			if err == nil {

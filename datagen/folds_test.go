@@ -28,7 +28,8 @@ func TestEveryItemIsFoldedOnceInWhateverParts(t *testing.T) {
 	if len(whole) != n || whole[0] != "item-0 completed x=0" || whole[n-1] != "item-39 completed x=39" {
 		t.Errorf("%q", whole)
 	}
-	inSmallParts(t)
+	withTemporaryFiles(t)
+	l.most = little
 	for it, err := range v.Folds(t.Context()) {
 		check(t, err)
 		parts = append(parts, fmt.Sprintf("%s %s x=%d", it.ID, it.Status, it.Fields[0].Value().Int))

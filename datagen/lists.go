@@ -67,9 +67,9 @@ func (v *View) Overview(ctx context.Context) (Overview, error) {
 // log. Memory does not follow the log: what is too much goes into a temporary file.
 func (v *View) Items(ctx context.Context, q ItemQuery) iter.Seq2[ItemSummary, error] {
 	return func(yield func(ItemSummary, error) bool) {
-		p := newParts()
+		p := v.log.newParts()
 		defer p.close()
-		list := sorter{order: q.Order, most: sortedAtOnce}
+		list := sorter{order: q.Order, most: v.log.most.sorted}
 		defer list.close()
 		err := v.each(ctx, indexColumns, p.add)
 		if err == nil {

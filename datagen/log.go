@@ -62,9 +62,18 @@ type Log struct {
 	cache                *cache
 	watches              watches
 	values               values
+	most                 inMemory
 	// merging keeps copies of events that differ, so that merging hides no fault.
 	merging memwal.MergeOptions
 }
+
+// inMemory is what passes over a log keep in memory. What is more goes into temporary files.
+type inMemory struct {
+	weight int64 // of the events of a part
+	sorted int   // summaries
+}
+
+func (l *Log) newParts() *parts { return &parts{most: l.most.weight} }
 
 // OpenRoot opens what logs lie in: a directory, or "s3://bucket/prefix" with the
 // endpoint and the credentials of the environment (see objstore.S3Options).
@@ -141,7 +150,7 @@ func logAt(root objstore.Store, pipeline, experiment string, opts Options) (*Log
 }
 
 func unopened(opts Options) *Log {
-	l := &Log{opts: opts.withDefaults()}
+	l := &Log{opts: opts.withDefaults(), most: inMemory{partWeight, sortedAtOnce}}
 	l.outages.tell = opts.OnOutage
 	return l
 }

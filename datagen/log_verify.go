@@ -46,7 +46,7 @@ func (l *Log) verifyEvents(ctx context.Context, stats *VerifyStats, found func(e
 	defer func() { p.close() }()
 	err = v.held(ctx, func(m *memwal.View) error {
 		p.close()
-		p = newParts()
+		p = l.newParts()
 		return copies(ctx, m, p.add)
 	})
 	if err != nil {

@@ -26,17 +26,13 @@ type part struct {
 	mixed  bool   // there are several items
 }
 
-// partWeight is about how much memory the events of a part take, in bytes. Tests lessen
-// it.
-var partWeight int64 = 32 << 20
-
 const (
+	// partWeight is about how much memory the events of a part take, in bytes.
+	partWeight int64 = 32 << 20
 	// splitBits are the bits of a hash by which events are split, maxSplits is how often.
 	splitBits = 7
 	maxSplits = 64 / splitBits
 )
-
-func newParts() *parts { return &parts{most: partWeight} }
 
 // close gives the temporary file up.
 func (p *parts) close() {

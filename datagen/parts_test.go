@@ -16,12 +16,12 @@ import (
 	"github.com/foldlog/foldlog/objstore"
 )
 
-// inSmallParts lets little be too much for memory.
-func inSmallParts(t *testing.T) {
+// little is soon too much for memory.
+var little = inMemory{weight: 4 << 10, sorted: 3}
+
+// withTemporaryFiles lets noTemporaryFiles see them.
+func withTemporaryFiles(t *testing.T) {
 	t.Helper()
-	weight, sorted := partWeight, sortedAtOnce
-	t.Cleanup(func() { partWeight, sortedAtOnce = weight, sorted })
-	partWeight, sortedAtOnce = 4<<10, 3
 	t.Setenv("TMPDIR", t.TempDir())
 }
 
@@ -35,10 +35,10 @@ func noTemporaryFiles(t *testing.T) {
 }
 
 func TestPartsHaveAllEventsOfTheirItems(t *testing.T) {
-	inSmallParts(t)
+	withTemporaryFiles(t)
 	for name, items := range map[string]int{"nothing": 0, "in memory": 1, "one split": 200, "splits of splits": 5000} {
 		t.Run(name, func(t *testing.T) {
-			p := newParts()
+			p := &parts{most: little.weight}
 			defer p.close()
 			const each = 3
 			for i := range items * each {
@@ -68,8 +68,8 @@ func TestPartsHaveAllEventsOfTheirItems(t *testing.T) {
 
 // TestAnItemThatIsTooMuchIsOnePart cannot be split.
 func TestAnItemThatIsTooMuchIsOnePart(t *testing.T) {
-	inSmallParts(t)
-	p := newParts()
+	withTemporaryFiles(t)
+	p := &parts{most: little.weight}
 	defer p.close()
 	for i := range 100 {
 		check(t, p.add(&Event{ID: fmt.Sprint(i), Item: "large", Seq: int64(i), Tags: []byte(strings.Repeat("x", 2000))}))
@@ -184,7 +184,8 @@ func TestListsAreTheSameInWhateverParts(t *testing.T) {
 	for _, q := range queries {
 		want = append(want, list(q))
 	}
-	inSmallParts(t)
+	withTemporaryFiles(t)
+	l.most = little
 	for i, q := range queries {
 		if d := cmp.Diff(want[i], list(q)); d != "" {
 			t.Errorf("%+v (-in memory +in parts)\n%s", q, d)
@@ -197,18 +198,18 @@ func TestListsAreTheSameInWhateverParts(t *testing.T) {
 }
 
 func TestEventsAreYieldedByItem(t *testing.T) {
-	inSmallParts(t)
+	withTemporaryFiles(t)
 	const items, each = 300, 5
 	n, last := 0, map[string]int64{}
 	at := ""
-	for e, err := range ByItem(func(yield func(Event, error) bool) {
+	for e, err := range byItem(func(yield func(Event, error) bool) {
 		for i := range items * each {
 			i = i * 7 % (items * each)
 			if !yield(Event{ID: fmt.Sprint(i), Item: fmt.Sprint("item-", i%items), Seq: int64(i / items)}, nil) {
 				return
 			}
 		}
-	}) {
+	}, little.weight) {
 		check(t, err)
 		if e.Item != at && e.Seq != 0 || e.Item == at && e.Seq != last[at]+1 {
 			t.Fatalf("%s at %d after %s at %d", e.Item, e.Seq, at, last[at])

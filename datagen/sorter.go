@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// sortedAtOnce is how many summaries are sorted in memory. Tests lessen it.
-var sortedAtOnce = 100_000
+// sortedAtOnce is how many summaries are sorted in memory.
+const sortedAtOnce = 100_000
 
 // sorter puts summaries in order. What is more than it may hold goes into a temporary
 // file, in runs that are in order.
