@@ -96,7 +96,28 @@ func (a *app) datagenRun(ctx context.Context, f *datagenRunFlags, path string) e
 	if err := a.RootServer(&ref); err != nil {
 		return err
 	}
-	return failed("datagen run", path, a.runPipeline(ctx, f, ref, file, pipefile.Sources(file.Items, in, dir, file.Key)))
+	sources := pipefile.Sources(file.Items, in, dir, file.Key)
+	if file.Items != "-" { // the first line of standard input may be long in coming
+		next, stop := iter.Pull2(sources)
+		defer stop()
+		if sources, err = begun(next); err != nil {
+			return failed("datagen run", path, err)
+		}
+	}
+	return failed("datagen run", path, a.runPipeline(ctx, f, ref, file, sources))
+}
+
+// begun looks at the first source, so that a file that is none of items makes no log.
+func begun(next func() (pipeline.Source, error, bool)) (iter.Seq2[pipeline.Source, error], error) {
+	s, err, ok := next()
+	if ok && err != nil {
+		return nil, err
+	}
+	return func(yield func(pipeline.Source, error) bool) {
+		for ok && yield(s, err) {
+			s, err, ok = next()
+		}
+	}, nil
 }
 
 // openItems opens the file of items; blobs that it names are beside it.
