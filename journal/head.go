@@ -42,7 +42,8 @@ func (l layout) readHead() (*snapshot, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &CorruptError{Path: l.head, Err: ErrNotJournal}
 	}
-	b := make([]byte, min(info.Size(), 2*maxMetaLine)+1)
+	// Not by its size: at a server the file may be another by now.
+	b := make([]byte, 2*maxMetaLine+1)
 	n, err := f.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err

@@ -219,16 +219,18 @@ func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
 		return f.get(b, off)
 	}
 	for n < len(b) {
-		got := copy(b[n:], f.kept(off+int64(n)))
-		if got == 0 {
-			if err := f.fill(off + int64(n)); err != nil {
-				return n, err
-			}
-			if got = copy(b[n:], f.kept(off+int64(n))); got == 0 {
-				return n, io.EOF
-			}
+		if got := copy(b[n:], f.kept(off+int64(n))); got > 0 {
+			n += got
+			continue
 		}
-		n += got
+		err := f.fill(off + int64(n))
+		n += copy(b[n:], f.kept(off+int64(n)))
+		switch {
+		case n == len(b):
+			return n, nil
+		case err != nil:
+			return n, err
+		}
 	}
 	return n, nil
 }
@@ -243,7 +245,8 @@ func (f *file) kept(off int64) []byte {
 	return nil
 }
 
-// fill reads the block that an offset is in, in the place of the older one.
+// fill reads the block that an offset is in, in the place of the older one. The end of
+// the file in it is io.EOF.
 func (f *file) fill(off int64) error {
 	f.blocks[0], f.blocks[1] = f.blocks[1], f.blocks[0]
 	k := &f.blocks[0]
@@ -252,21 +255,26 @@ func (f *file) fill(off int64) error {
 	}
 	k.at = off - off%f.fs.ahead
 	n, err := f.get(k.b[:f.fs.ahead], k.at)
-	if k.b = k.b[:n]; errors.Is(err, io.EOF) {
-		return nil
-	}
+	k.b = k.b[:n]
 	return err
 }
+
+// fewBytes are read anew as a whole if their answer was cut: the head of a journal is
+// replaced again and again, and one made of two would be none.
+const fewBytes = 8 << 10
 
 // get reads bytes from the server, again from where an answer was cut.
 func (f *file) get(b []byte, off int64) (n int, err error) {
 	for try := 1; n < len(b); try++ {
 		more, err := f.getOnce(b[n:], off+int64(n))
-		if n += more; more > 0 {
+		if n += more; more > 0 && n > fewBytes {
 			try = 1
 		}
 		if err != nil && (!errors.Is(err, errCut) || try == mostCuts || f.fs.ctx.Err() != nil) {
 			return n, err
+		}
+		if err != nil && n <= fewBytes {
+			n = 0
 		}
 	}
 	return n, nil

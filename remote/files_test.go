@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -205,3 +207,72 @@ func TestAnAddressIsTakenApartAgain(t *testing.T) {
 		}
 	}
 }
+
+// before calls a function before each request that reads a file.
+type before struct {
+	next http.RoundTripper
+	call func()
+}
+
+func (b before) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodGet {
+		b.call()
+	}
+	return b.next.RoundTrip(req)
+}
+
+// TestAFileThatIsReplacedIsReadAsOneOfThem replaces a small file by a longer one
+// after it was opened, and before each of its readings.
+func TestAFileThatIsReplacedIsReadAsOneOfThem(t *testing.T) {
+	root, c := newServer(t)
+	path := filepath.Join(root, "run.jsonl")
+	text, asked := "", 0
+	replace := func() {
+		asked++
+		text = strings.Replace(streamText(1), `"description":""`, fmt.Sprintf(`"description":"%d%s"`, asked, strings.Repeat("-", asked)), 1)
+		must(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	replace()
+	c.HTTP.Transport = before{c.HTTP.Transport, replace}
+	for _, ahead := range []int64{0, 4096} {
+		b := make([]byte, 4000)
+		n, err := openAt(t, c.Files(t.Context(), ahead), "/run.jsonl").ReadAt(b, 0)
+		if string(b[:n]) != text || !errors.Is(err, io.EOF) {
+			t.Errorf("ahead %d: %.200q, %v, want %.200q", ahead, b[:n], err, text)
+		}
+	}
+}
+
+// TestAHeadThatGrowsWhileItIsReadIsNotTorn appends to a journal between the looks at
+// its head's size and at its bytes.
+func TestAHeadThatGrowsWhileItIsReadIsNotTorn(t *testing.T) {
+	root, c := newServer(t)
+	w, err := journal.Create(t.Context(), filepath.Join(root, "s.atj"), nil, nothing{})
+	must(t, err)
+	defer w.Close()
+	appended := 0
+	c.HTTP.Transport = before{c.HTTP.Transport, func() {
+		appended += 10
+		must(t, w.Do(t.Context(), func(tx *journal.Tx) error {
+			for range 10 {
+				if err := tx.Append([]byte(`{"kind":"test"}`)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}}
+	r, err := journal.OpenReader("/s.atj", &journal.ReaderOptions{FS: c.Files(t.Context(), 0)})
+	must(t, err)
+	defer r.Close()
+	if ops := r.Head().Ops; ops == 0 || ops > uint64(appended) {
+		t.Errorf("%d operations, of %d", ops, appended)
+	}
+}
+
+// nothing is a machine without a state.
+type nothing struct{}
+
+func (nothing) Apply(*journal.Record) error { return nil }
+func (nothing) Reset()                      {}
+func (nothing) Settle(bool)                 {}

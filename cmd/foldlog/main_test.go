@@ -39,7 +39,7 @@ func serveScript(env *testscript.Env) error {
 // alone is the tests, which end the S3 server; Run of proctest runs them.
 type alone struct{ *testing.M }
 
-func (m alone) Run() int { return proctest.Run(stopping{m.M}) }
+func (m alone) Run() int { return proctest.Run(stopping(m)) }
 
 type stopping struct{ *testing.M }
 
