@@ -24,10 +24,13 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	go func() {
 		select {
 		case sig := <-ch:
-			cancel(signalError(sig))
-			if sig == syscall.SIGTERM {
-				takeEchoes(ch, stopped)
+			if sig != syscall.SIGTERM {
+				signal.Stop(ch) // first: whoever sees the end may send the second at once
+				cancel(signalError(sig))
+				return
 			}
+			cancel(signalError(sig))
+			takeEchoes(ch, stopped)
 			signal.Stop(ch)
 		case <-ctx.Done():
 		}
