@@ -288,7 +288,7 @@ test('a study of 200 parameters shows those that are asked for', { skip }, async
     assert.equal(file.suggestedFilename(), 'wide-trials.csv')
     const lines = readFileSync(await file.path(), 'utf8').trim().split('\r\n')
     assert.equal(lines.length, 41)
-    assert.ok(lines[0].startsWith('trial,state,value 0,value 1,') && lines[0].includes(',parameter_number_199,'))
+    assert.ok(lines[0].startsWith('trial,state,value_0,value_1,') && lines[0].includes(',parameter_number_199,'))
     assert.ok(lines.every(l => l.split(',').length === lines[0].split(',').length))
   } finally { await page.context().close() }
 })
