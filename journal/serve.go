@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
-	"slices"
 	"time"
 )
 
@@ -85,8 +84,8 @@ func (w *Writer) round() {
 		settle(w.takeQueue(), w.ended)
 		return
 	}
-	if !w.leaseNeeded() {
-		settle(w.takeQueue(), w.catchUp())
+	if rs := w.takeRefreshes(); rs != nil {
+		settle(rs, w.catchUp())
 		return
 	}
 	if w.lease != nil && (w.lease.lost.Load() || time.Since(w.lease.since) > quantum && w.lease.wanted()) {
@@ -100,13 +99,6 @@ func (w *Writer) round() {
 	}
 	w.gather()
 	w.commit(w.takeQueue())
-}
-
-// leaseNeeded tells whether any of what waits is more than a refresh.
-func (w *Writer) leaseNeeded() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.queue, func(r *request) bool { return r.fn != nil })
 }
 
 const (

@@ -222,6 +222,19 @@ func (w *Writer) takeQueue() []*request {
 	return taken
 }
 
+// takeRefreshes takes what is waiting if all of it are refreshes, for which no lease
+// is needed, and nothing otherwise.
+func (w *Writer) takeRefreshes() []*request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.ContainsFunc(w.queue, func(r *request) bool { return r.fn != nil }) {
+		return nil
+	}
+	taken := w.queue
+	w.queue = nil
+	return taken
+}
+
 // putBack returns requests to the front of the queue.
 func (w *Writer) putBack(rs []*request) {
 	if len(rs) == 0 {

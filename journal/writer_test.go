@@ -270,6 +270,45 @@ func TestReadersPollingCauseNoWriterError(t *testing.T) {
 	}
 }
 
+// TestRefreshesTakeNoOperationAlong lets operations come in the moment in which
+// refreshes alone are served: they are not to be answered with those.
+func TestRefreshesTakeNoOperationAlong(t *testing.T) {
+	m := newMem(t)
+	w, err := Create(t.Context(), memPath, memOptions(m), new(ids))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var refreshing, appending sync.WaitGroup
+	for range 4 {
+		refreshing.Go(func() {
+			for ctx.Err() == nil {
+				if err := w.submit(t.Context(), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	var o outcome
+	var mu sync.Mutex
+	for i := range 4 {
+		appending.Go(func() {
+			for k := range 1000 {
+				name := fmt.Sprintf("%d-%d", i, k)
+				err := put(t.Context(), w, name)
+				mu.Lock()
+				o.tell(err, false, name)
+				mu.Unlock()
+			}
+		})
+	}
+	appending.Wait()
+	cancel()
+	refreshing.Wait()
+	o.check(t, readIDs(t, m, memPath))
+}
+
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	for name, o := range map[string]WriterOptions{
 		"worker":          {Worker: 1 << 53},

@@ -14,7 +14,8 @@ import (
 // askKeyAttr is the attribute of a trial that has the key with which it was asked for.
 const askKeyAttr = study.SystemPrefix + "ask-key"
 
-// ErrKeyUsed: a trial was asked for with that key, and it is not what is asked for now.
+// ErrKeyUsed says that a trial was asked for with that key, and that it is not what is
+// asked for now.
 var ErrKeyUsed = errors.New("the key was used before")
 
 // KeyError says what became of the trial that was asked for with a key. It is
