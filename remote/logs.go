@@ -26,8 +26,10 @@ type Log struct {
 	// there are.
 	Slug         string
 	Step, Points int64
-	// Ended tells that a stream's process has said so.
-	Ended bool
+	// Ended tells that a stream's process has said so, Failure why it failed and
+	// Signal what interrupted it, "" if it has not said that.
+	Ended           bool
+	Failure, Signal string
 }
 
 // Logs lists the log at a path, or those under it, "" being the root, in the order of

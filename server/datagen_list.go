@@ -49,7 +49,7 @@ func (l *datagenLog) itemOf(x *datagen.Index) ExperimentItem {
 }
 
 type experimentListInput struct {
-	Text   string `query:"q" maxLength:"500" doc:"only experiments whose path contains this, whatever the case"`
+	Text   string `query:"q" maxLength:"500" doc:"only experiments whose path has this or matches it as a regular expression, whatever the case"`
 	Limit  int    `query:"limit" minimum:"0" maximum:"1000" doc:"experiments per page, 100 if 0"`
 	Cursor string `query:"cursor" maxLength:"200"`
 }
@@ -66,7 +66,7 @@ func (s *Server) listExperiments(_ context.Context, in *experimentListInput) (*s
 	if err != nil {
 		return nil, err
 	}
-	page := ExperimentPage{Items: []ExperimentItem{}}
+	page, found := ExperimentPage{Items: []ExperimentItem{}}, finder(in.Text)
 	for _, l := range s.datagens.all() {
 		l.mu.Lock()
 		item := l.item
@@ -74,7 +74,7 @@ func (s *Server) listExperiments(_ context.Context, in *experimentListInput) (*s
 			item.Error = s.withoutRoot(l.err.Error())
 		}
 		l.mu.Unlock()
-		if strings.Contains(strings.ToLower(item.Path), strings.ToLower(in.Text)) {
+		if found(item.Path) {
 			page.Items = append(page.Items, item)
 		}
 	}

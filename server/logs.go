@@ -33,6 +33,8 @@ type LogItem struct {
 	Step       int64  `json:"step,omitempty" doc:"of a stream's last metric"`
 	Points     int64  `json:"points,omitempty" doc:"of a stream"`
 	Ended      bool   `json:"ended,omitempty" doc:"a stream's process has said that it ended"`
+	Failure    string `json:"failure,omitempty" doc:"why a stream's newest process failed, if it has said so"`
+	Signal     string `json:"signal,omitempty" doc:"that interrupted a stream's newest process, if it has said so"`
 	End        bool   `json:"end,omitempty" doc:"of the last line: without it some are missing"`
 	Waiting    int64  `json:"waiting,omitempty" doc:"of the last line: so many streams have not been read to their end yet"`
 }
@@ -164,7 +166,7 @@ func comparePaths(a, b string) int {
 func streamItem(d *projection.Digest) LogItem {
 	size, modified := d.File()
 	return LogItem{Path: d.Path, Kind: kindStream, Bytes: size, ModifiedMS: modified, Slug: d.Slug, Step: d.LastStep, Points: d.Metrics,
-		Ended: d.Status != metrics.StatusRunning}
+		Ended: d.Status != metrics.StatusRunning, Failure: d.Failure, Signal: d.Interrupted}
 }
 
 func (s *Server) registerLogs(api huma.API) {

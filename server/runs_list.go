@@ -17,7 +17,7 @@ import (
 )
 
 type listInput struct {
-	Text   string   `query:"q" maxLength:"500" doc:"only runs whose slug, description or tags contain this, whatever the case"`
+	Text   string   `query:"q" maxLength:"500" doc:"only runs whose slug, description or a tag has this or matches it as a regular expression, whatever the case"`
 	Slug   []string `query:"slug,explode" maxItems:"1000" doc:"only these runs"`
 	Status []string `query:"status,explode" doc:"only these: running, done, failed"`
 	Tag    []string `query:"tag,explode" doc:"only runs that have all of these tags"`
@@ -249,10 +249,10 @@ type runFilter func(*projection.Run) bool
 
 func (s *Server) filterOf(in *listInput) (runFilter, error) {
 	var all []runFilter
-	if text := strings.ToLower(in.Text); text != "" {
+	if in.Text != "" {
+		found := finder(in.Text)
 		all = append(all, func(r *projection.Run) bool {
-			return strings.Contains(strings.ToLower(r.Slug), text) || strings.Contains(strings.ToLower(r.Description), text) ||
-				slices.ContainsFunc(s.labels.of(r.Slug).Tags, func(t string) bool { return strings.Contains(strings.ToLower(t), text) })
+			return found(r.Slug) || found(r.Description) || slices.ContainsFunc(s.labels.of(r.Slug).Tags, found)
 		})
 	}
 	if len(in.Slug) > 0 {

@@ -17,7 +17,7 @@ import (
 
 type namesInput struct {
 	Run    []string `query:"run,explode" maxItems:"1000" doc:"only names of these runs; all runs if left out"`
-	Text   string   `query:"q" maxLength:"500" doc:"only names that contain this, whatever the case"`
+	Text   string   `query:"q" maxLength:"500" doc:"only names that have this or match it as a regular expression, whatever the case"`
 	Limit  int      `query:"limit" minimum:"0" maximum:"10000" doc:"names at most, 1000 if 0"`
 	Cursor string   `query:"cursor" maxLength:"200"`
 }
@@ -65,10 +65,10 @@ func (s *Server) catalogue(in *namesInput, count func([]*projection.Run) map[str
 	if err != nil {
 		return nil, err
 	}
-	text := strings.ToLower(in.Text)
+	found := finder(in.Text)
 	page := NamePage{Items: []NameItem{}}
 	for name, n := range count(runs) {
-		if strings.Contains(strings.ToLower(name), text) {
+		if found(name) {
 			page.Items = append(page.Items, NameItem{name, n})
 		}
 	}

@@ -64,6 +64,8 @@ func TestListsFilterSortAndPage(t *testing.T) {
 		{"status=done", 10, "run-036"},
 		{"status=done&status=running&sort=slug", 40, "run-000"},
 		{"q=RUN-01&sort=slug", 10, "run-010"},
+		{"q=%5Erun-0[01]5%24&sort=slug", 2, "run-005"},
+		{"q=%5Ebest%24&sort=slug", 2, "run-005"},
 		{"tag=best&sort=slug", 2, "run-005"},
 		{"tag=best&tag=a", 1, "run-005"},
 		{"where=knobs/lr%3D0.3&sort=slug", 6, "run-003"},

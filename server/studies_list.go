@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"sort"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -105,7 +104,7 @@ func (s *Server) study(ctx context.Context, id string) (*journalLog, *study.Snap
 }
 
 type studyListInput struct {
-	Text   string `query:"q" maxLength:"500" doc:"only studies whose name or journal contains this, whatever the case"`
+	Text   string `query:"q" maxLength:"500" doc:"only studies whose name or journal has this or matches it as a regular expression, whatever the case"`
 	Limit  int    `query:"limit" minimum:"0" maximum:"1000" doc:"studies per page, 100 if 0"`
 	Cursor string `query:"cursor" maxLength:"200"`
 }
@@ -130,7 +129,7 @@ func (s *Server) listStudies(_ context.Context, in *studyListInput) (*struct{ Bo
 		return nil, err
 	}
 	page := StudyPage{Items: []StudyItem{}, Faulty: []FaultyStudy{}}
-	text := strings.ToLower(in.Text)
+	found := finder(in.Text)
 	for _, log := range s.studies.all() {
 		log.mu.Lock()
 		items, err := log.items, log.err
@@ -139,7 +138,7 @@ func (s *Server) listStudies(_ context.Context, in *studyListInput) (*struct{ Bo
 			page.Faulty = append(page.Faulty, FaultyStudy{log.path, s.withoutRoot(err.Error())})
 		}
 		for _, item := range items {
-			if strings.Contains(strings.ToLower(item.Name), text) || strings.Contains(strings.ToLower(item.Journal), text) {
+			if found(item.Name) || found(item.Journal) {
 				page.Items = append(page.Items, item)
 			}
 		}

@@ -9,18 +9,6 @@ export function betterOf(name: string): 'lower' | 'higher' | null {
   return /acc|reward|score|bleu|auc|recall|precision|(^|[/_.-])(f1|map|iou|dice)($|[/_.-])/i.test(name) ? 'higher' : null
 }
 
-/** Whether a name has what was typed in it: a regular expression, or just letters if it is none. */
-export function finder(typed: string): (name: string) => boolean {
-  if (!typed) return () => true
-  try {
-    const wanted = new RegExp(typed, 'i')
-    return name => wanted.test(name)
-  } catch {
-    const letters = typed.toLowerCase()
-    return name => name.toLowerCase().includes(letters)
-  }
-}
-
 /** The names that say most about a run, the most telling first. */
 export function telling(names: string[], most: number): string[] {
   const rank = (n: string) => { const i = wishes.findIndex(w => w.test(n)); return i < 0 ? wishes.length : i }
