@@ -21,7 +21,7 @@ const DefaultReduction = 4
 type Halving struct {
 	// Min is the step of the first rung, 0 for 1.
 	Min uint64
-	// Reduction is at least 2; 0 is [DefaultReduction].
+	// Reduction is [DefaultReduction] if it is less than 2.
 	Reduction int
 	// Rate leaves out that many of the lowest rungs.
 	Rate int
@@ -67,7 +67,7 @@ func (p Halving) prune(h *History, t *study.Trial, rival func(*study.Trial) bool
 }
 
 func (p Halving) reduction() int {
-	if p.Reduction == 0 {
+	if p.Reduction < 2 {
 		return DefaultReduction
 	}
 	return p.Reduction
@@ -105,7 +105,7 @@ type Hyperband struct {
 	// Max is the step at which a trial is over. 0 takes the largest step that a
 	// complete trial has reported; until there is one, nothing is pruned.
 	Max uint64
-	// Reduction is at least 2; 0 is [DefaultHyperbandReduction].
+	// Reduction is [DefaultHyperbandReduction] if it is less than 2.
 	Reduction int
 }
 
@@ -123,7 +123,7 @@ func (p Hyperband) Prune(h *History, t *study.Trial) bool {
 }
 
 func (p Hyperband) reduction() int {
-	if p.Reduction == 0 {
+	if p.Reduction < 2 {
 		return DefaultHyperbandReduction
 	}
 	return p.Reduction

@@ -13,7 +13,7 @@ const DefaultPatience = 5
 // the best of the last Patience+1 reported steps is worse than the best before
 // them by more than MinDelta. With another pruner inside, both must agree.
 type Patient struct {
-	// Patience is how many reported steps may pass, 0 for [DefaultPatience].
+	// Patience is how many reported steps may pass, less than 1 for [DefaultPatience].
 	Patience int
 	// MinDelta is how much worse is still as good.
 	MinDelta float64
@@ -26,7 +26,7 @@ var _ Pruner = Patient{}
 // Prune implements [Pruner]. Steps whose value is NaN are no better ones.
 func (p Patient) Prune(h *History, t *study.Trial) bool {
 	patience := p.Patience
-	if patience == 0 {
+	if patience < 1 {
 		patience = DefaultPatience
 	}
 	curve := t.Curve(0)

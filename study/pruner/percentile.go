@@ -7,8 +7,8 @@ import (
 	"github.com/foldlog/foldlog/study"
 )
 
-// DefaultStartup is how many trials must be complete before [Percentile] and
-// [Median] prune.
+// DefaultStartup is how many trials with reports must be complete before
+// [Percentile] and [Median] prune.
 const DefaultStartup = 5
 
 // Percentile stops a trial whose best value so far is worse than all but the
@@ -16,9 +16,9 @@ const DefaultStartup = 5
 // step: what they had reported last by then. Trials that had reported nothing
 // but NaN by then do not count.
 type Percentile struct {
-	// Percentile is above 0 and at most 100; 0 is 50.
+	// Percentile is above 0 and at most 100; else it is 50.
 	Percentile float64
-	// Startup is how many trials must be complete, 0 for [DefaultStartup].
+	// Startup is how many trials must be complete, less than 1 for [DefaultStartup].
 	Startup int
 	// Warmup is the first step at which trials are stopped.
 	Warmup uint64
@@ -27,7 +27,7 @@ type Percentile struct {
 // Median is [Percentile] at 50: it stops a trial whose best value so far is worse
 // than the median of the complete trials at the same step.
 type Median struct {
-	// Startup is how many trials must be complete, 0 for [DefaultStartup].
+	// Startup is how many trials must be complete, less than 1 for [DefaultStartup].
 	Startup int
 	// Warmup is the first step at which trials are stopped.
 	Warmup uint64
@@ -50,10 +50,10 @@ func (p Percentile) Prune(h *History, t *study.Trial) bool {
 		return false
 	}
 	startup, part := p.Startup, p.Percentile
-	if startup == 0 {
+	if startup < 1 {
 		startup = DefaultStartup
 	}
-	if part == 0 {
+	if !(part > 0 && part <= 100) {
 		part = 50
 	}
 	complete := 0

@@ -29,8 +29,8 @@ type History struct {
 	Direction study.Direction
 	// Seed is the study's seed, 0 without one.
 	Seed uint64
-	// Trials are all trials but those that wait or failed, by number. The
-	// trial that is asked about may be among them or not.
+	// Trials are all trials that have reported, but those that wait or failed, by
+	// number. The trial that is asked about may be among them or not.
 	Trials []*study.Trial
 }
 

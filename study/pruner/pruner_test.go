@@ -261,3 +261,19 @@ func TestTexts(t *testing.T) {
 		t.Errorf("two objectives: error %v", err)
 	}
 }
+
+// Options that a program sets out of range are the defaults.
+func TestOptionsOutOfRange(t *testing.T) {
+	h, trial := play(t, study.Minimize, complete(1, 1), complete(2, 2), running(3, 3, 3))
+	for name, pair := range map[string][2]Pruner{
+		"median":     {Median{Startup: -1}, Median{}},
+		"percentile": {Percentile{Percentile: math.NaN()}, Percentile{}},
+		"halving":    {Halving{Reduction: 1}, Halving{}},
+		"hyperband":  {Hyperband{Reduction: -1}, Hyperband{}},
+		"patient":    {Patient{Patience: -9}, Patient{}},
+	} {
+		if got, want := pair[0].Prune(h, trial), pair[1].Prune(h, trial); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}

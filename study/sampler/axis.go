@@ -22,6 +22,9 @@ type axis struct {
 }
 
 func newAxis(dist study.Distribution) axis {
+	if d, ok := dist.(study.FloatDist); ok {
+		dist = countable(d)
+	}
 	a := axis{dist: dist}
 	switch d := dist.(type) {
 	case study.BoolDist:
@@ -130,7 +133,7 @@ func (a *axis) placeFloat(d study.FloatDist, x float64) float64 {
 	case a.cells == 1:
 		return 0.5
 	case d.Step > 0:
-		k := math.Round(2 * (x/2/d.Step - d.Low/2/d.Step))
+		k := math.Round(2 * ((x/2 - d.Low/2) / d.Step))
 		return (clamp(k, 0, a.cells-1) + 0.5) / a.cells
 	case d.Log:
 		return part(logOf(x)-a.lowLog, a.widthLog)

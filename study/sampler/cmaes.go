@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -17,16 +18,20 @@ import (
 // value. When the steps have become too small it starts again elsewhere with
 // twice the population.
 //
-// Parameters that are choices, and those that not every completed trial has,
+// The space has at most 500 numbers. Parameters that are choices, and those that not every completed trial has,
 // come from [TPE], one by one.
 type CMAES struct {
-	// Population is the size of a generation, 0 for 4+3 ln(d) with d numeric
+	// Population is the size of a generation, less than 2 for 4+3 ln(d) with d numeric
 	// parameters.
 	Population int
-	// Sigma is the first step size in parts of the range, 0 for
+	// Sigma is the first step size in parts of the range, above 0; else it is
 	// [DefaultSigma].
 	Sigma float64
 }
+
+// maxEvolved is how many numeric parameters there may be: the work for each
+// generation grows with the cube of their number.
+const maxEvolved = 500
 
 // DefaultSigma is the first step size of [CMAES], in parts of the range.
 const DefaultSigma = 0.1
@@ -35,8 +40,8 @@ var _ Sampler = CMAES{}
 
 const cmaStream = 0xd1b54a32d192ed03
 
-// Sample implements [Sampler]. The error, of a study with several objectives,
-// wraps [study.ErrInvalid].
+// Sample implements [Sampler]. The error, of a study with several objectives or
+// too many numbers, wraps [study.ErrInvalid].
 func (s CMAES) Sample(h *History, space []study.SpaceParam) ([]study.Value, error) {
 	if err := oneObjective("cmaes", h); err != nil {
 		return nil, err
@@ -55,6 +60,9 @@ func (s CMAES) Sample(h *History, space []study.SpaceParam) ([]study.Value, erro
 	if len(numbers) == 0 {
 		return values, nil
 	}
+	if len(numbers) > maxEvolved {
+		return nil, fmt.Errorf("%w: sampler cmaes works on at most %d numbers, the space has %d", study.ErrInvalid, maxEvolved, len(numbers))
+	}
 	axes := newAxes(numbers)
 	e := s.replay(h, numbers, axes)
 	row := e.draw(h.rng(cmaStream), axes)
@@ -68,10 +76,10 @@ func (s CMAES) Sample(h *History, space []study.SpaceParam) ([]study.Value, erro
 func (s CMAES) replay(h *History, space []study.SpaceParam, axes []axis) *evolution {
 	d := len(axes)
 	lambda, sigma := s.Population, s.Sigma
-	if lambda == 0 {
+	if lambda < 2 {
 		lambda = populationSize(d)
 	}
-	if sigma == 0 {
+	if !(sigma > 0) {
 		sigma = DefaultSigma
 	}
 	mean := make([]float64, d)

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/foldlog/foldlog/study"
@@ -102,9 +101,5 @@ func distOf(space *study.Space, name string, v study.Value) (study.Distribution,
 			}
 		}
 	}
-	dist, err := single(v)
-	if err != nil {
-		return nil, fmt.Errorf("parameter %q: %w", name, err)
-	}
-	return dist, nil
+	return single(v)
 }

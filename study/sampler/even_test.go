@@ -126,6 +126,38 @@ func TestGridTriesEveryPointOnceThenAgain(t *testing.T) {
 	}
 }
 
+func TestGridDoesNotCountWhatIsNotOnIt(t *testing.T) {
+	l := newLab(t, 1, 3, study.SpaceParam{Name: "a", Dist: study.FloatDist{Low: 0, High: 1}})
+	var ref study.TrialRef
+	l.update(func(tx *study.Tx) (err error) {
+		ref, err = tx.CreateTrial(l.id, nil)
+		return err
+	})
+	between := study.Param{Name: "a", Dist: l.space.Params[0].Dist, Value: study.F64(0.45)}
+	l.end(l.start(ref.ID, []study.Param{between}), study.Complete, 1)
+	seen := map[float64]bool{}
+	for range 3 {
+		trial := l.ask(Grid{Points: 3})
+		seen[floats(trial)[0]] = true
+		l.end(trial, study.Complete, 1)
+	}
+	if diff := cmp.Diff(map[float64]bool{0: true, 0.5: true, 1: true}, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The groups of a conditional space are grids of their own.
+func TestGridsOfBranchesAreCheckedOneByOne(t *testing.T) {
+	space := []study.SpaceParam{{Name: "which", Dist: study.BoolDist{}}}
+	for i, p := range floatParams(20, 0, 1) {
+		p.When = []study.Condition{{Param: "which", Values: []study.Value{study.Bool(i%2 == 0)}}}
+		space = append(space, p)
+	}
+	if err := Check(Grid{}, study.Config{Directions: make([]study.Direction, 1), Space: &study.Space{Params: space}}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestGridDoesNotCountFailuresAndRefusesTooMuch(t *testing.T) {
 	l := newLab(t, 1, 3, study.SpaceParam{Name: "a", Dist: study.BoolDist{}})
 	first := l.ask(Grid{})

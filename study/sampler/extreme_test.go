@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -157,4 +158,72 @@ func parse(t *testing.T, text string) float64 {
 		t.Fatal(err)
 	}
 	return x
+}
+
+func TestStepsThatFloatsCannotCount(t *testing.T) {
+	for name, d := range map[string]study.FloatDist{
+		"finer than floats are": {Low: -1e308, High: 1e308, Step: 1e-10},
+		"tiny":                  {Low: 0, High: 1, Step: 1e-320},
+	} {
+		for kind, s := range all() {
+			l := newLab(t, 1, 3, study.SpaceParam{Name: "x", Dist: d})
+			seen := map[float64]bool{}
+			for range 20 {
+				trial := l.ask(s)
+				x := trial.Params[0].Value.F64()
+				if !(x >= d.Low && x <= d.High) {
+					t.Fatalf("%s, steps that are %s: %v", kind, name, x)
+				}
+				seen[x] = true
+				l.end(trial, study.Complete, math.Atan(x))
+			}
+			if len(seen) < 10 {
+				t.Errorf("%s, steps that are %s: %d different values of 20", kind, name, len(seen))
+			}
+		}
+	}
+}
+
+func TestGridsOfFloatsReachTheirEnd(t *testing.T) {
+	for _, c := range []struct {
+		low, high, step, cells float64
+	}{
+		{0, 1, 0.1, 11},
+		{0, 0.35, 0.1, 4},
+		{7.8179426635e+06, 7.8179429542e+06, 0.0019, 154},
+		{1e16, 1e16 + 4, 2, 3},
+		{-math.MaxFloat64, math.MaxFloat64, math.MaxFloat64 / 2, 5},
+	} {
+		d := study.FloatDist{Low: c.low, High: c.high, Step: c.step}
+		if got := floatCells(d); got != c.cells {
+			t.Errorf("%v to %v by %v has %v points, want %v", c.low, c.high, c.step, got, c.cells)
+		}
+		if got := stepped(d, c.cells-2); got == c.high {
+			t.Errorf("%v to %v by %v: the last but one is the end", c.low, c.high, c.step)
+		}
+	}
+}
+
+// Options that a program sets out of range are the defaults.
+func TestOptionsOutOfRange(t *testing.T) {
+	for kind, s := range map[string]Sampler{
+		"grid": Grid{Points: -1}, "tpe": TPE{Startup: -1, Candidates: -1}, "nsga2": NSGA2{Population: -1, Crossover: -1, Mutation: math.NaN()},
+		"cmaes": CMAES{Population: 1, Sigma: math.NaN()},
+	} {
+		l := newLab(t, 1, 3, floatParams(2, 0, 1)...)
+		for range 40 {
+			trial := l.ask(s)
+			if x := floats(trial); !(x[0] >= 0 && x[0] <= 1 && x[1] >= 0 && x[1] <= 1) {
+				t.Fatalf("%s suggests %v", kind, x)
+			}
+			l.end(trial, study.Complete, floats(trial)[0])
+		}
+	}
+}
+
+func TestEvolutionRefusesTooManyNumbers(t *testing.T) {
+	config := study.Config{Directions: make([]study.Direction, 1), Space: &study.Space{Params: floatParams(maxEvolved+1, 0, 1)}}
+	if err := Check(CMAES{}, config); !errors.Is(err, study.ErrInvalid) {
+		t.Errorf("error %v", err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/foldlog/foldlog/study"
 )
@@ -18,9 +19,9 @@ const DefaultGridPoints = 10
 // end, evenly spaced in the logarithm where the distribution asks for it.
 //
 // Which points have been tried follows from the trials; failed ones do not
-// count.
+// count, nor do values that are not on the grid.
 type Grid struct {
-	// Points is how many points a range gets, 0 for [DefaultGridPoints].
+	// Points is how many points a range gets, less than 1 for [DefaultGridPoints].
 	Points int
 }
 
@@ -32,7 +33,7 @@ const gridStream = 0xaf251af3b0f025b5
 // [study.ErrInvalid].
 func (s Grid) Sample(h *History, space []study.SpaceParam) ([]study.Value, error) {
 	points := s.Points
-	if points == 0 {
+	if points < 1 {
 		points = DefaultGridPoints
 	}
 	g, err := newGrid(space, points)
@@ -46,8 +47,9 @@ func (s Grid) Sample(h *History, space []study.SpaceParam) ([]study.Value, error
 type grid struct {
 	axes  []axis
 	sizes []uint64
-	// points are the values of every axis.
+	// points are the values of every axis, places where they are, ascending.
 	points [][]study.Value
+	places [][]float64
 	size   uint64
 }
 
@@ -56,6 +58,11 @@ func newGrid(space []study.SpaceParam, points int) (*grid, error) {
 	for i := range g.axes {
 		list := g.axes[i].points(points)
 		g.points = append(g.points, list)
+		places := make([]float64, len(list))
+		for k, v := range list {
+			places[k], _ = g.axes[i].place(v)
+		}
+		g.places = append(g.places, places)
 		g.sizes = append(g.sizes, uint64(len(list)))
 		hi, lo := bits.Mul64(g.size, uint64(len(list)))
 		if hi != 0 || lo > 1<<62 {
@@ -99,29 +106,27 @@ func (g *grid) tried(h *History, space []study.SpaceParam) map[uint64]int {
 	tried := map[uint64]int{}
 	row, r := make([]float64, len(g.axes)), newReader(space, g.axes)
 	for _, t := range h.Trials {
-		if t.State != study.Failed && r.read(t, row) {
-			tried[g.number(row)]++
+		if t.State == study.Failed || !r.read(t, row) {
+			continue
+		}
+		if n, ok := g.number(row); ok {
+			tried[n]++
 		}
 	}
 	return tried
 }
 
-// number is the number of the point that is nearest to a place.
-func (g *grid) number(row []float64) (n uint64) {
-	for i := range g.axes {
-		n = n*g.sizes[i] + g.nearest(i, row[i])
-	}
-	return n
-}
-
-func (g *grid) nearest(i int, u float64) uint64 {
-	best, gap := 0, math.Inf(1)
-	for k, v := range g.points[i] {
-		if at, _ := g.axes[i].place(v); math.Abs(at-u) < gap {
-			best, gap = k, math.Abs(at-u)
+// number is the number of the point at a place, if there is one.
+func (g *grid) number(row []float64) (n uint64, ok bool) {
+	const rounding = 1e-9 // logarithms differ between processors
+	for i, u := range row {
+		k, _ := slices.BinarySearch(g.places[i], u-rounding)
+		if k == len(g.places[i]) || g.places[i][k] > u+rounding {
+			return 0, false
 		}
+		n = n*g.sizes[i] + uint64(k)
 	}
-	return uint64(best)
+	return n, true
 }
 
 // next is the first point in the seed's order that was tried least. The order

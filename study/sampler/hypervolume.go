@@ -86,7 +86,7 @@ func beyond(losses [][]float64) []float64 {
 			low, high = min(low, l[m]), max(high, l[m])
 		}
 		corner[m] = high + 0.1*max(high-low, 1e-12*math.Abs(high))
-		if !(math.Abs(low) < 1e150 && math.Abs(corner[m]) < 1e150) {
+		if !(math.Abs(low) < 1e100 && math.Abs(corner[m]) < 1e100) { // the product of three is finite
 			return nil
 		}
 	}

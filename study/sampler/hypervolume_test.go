@@ -110,3 +110,15 @@ func TestTheGoodTrialsAreFromTheWholeFront(t *testing.T) {
 		t.Errorf("%d good trials, from %.2f to %.2f of the front", len(good), low, high)
 	}
 }
+
+func TestHugeLossesAreAllAlike(t *testing.T) {
+	const huge = 1e120 // three of them multiplied are no float
+	losses := [][]float64{{0, huge, 0}, {huge, 0, 0}, {0, 0, huge}}
+	if diff := cmp.Diff([]float64{1, 1, 1}, contributions(losses)); diff != "" {
+		t.Error(diff)
+	}
+	chosen := largest(losses, []int{0, 1, 2}, 2)
+	if len(chosen) != 2 || chosen[0] == chosen[1] {
+		t.Errorf("chosen are %v", chosen)
+	}
+}

@@ -3,6 +3,7 @@ package sampler
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/foldlog/foldlog/study"
 )
@@ -19,7 +20,7 @@ const DefaultPopulation = 20
 // Failed and pruned trials and those with a NaN among their values are no
 // parents. Until there are enough parents it draws as [Random] does.
 type NSGA2 struct {
-	// Population is the number of parents, 0 for [DefaultPopulation].
+	// Population is the number of parents, less than 1 for [DefaultPopulation].
 	Population int
 	// Crossover is the probability that a child has two parents rather than
 	// one, 0 for 0.9.
@@ -39,13 +40,13 @@ func (s NSGA2) Sample(h *History, space []study.SpaceParam) ([]study.Value, erro
 		return nil, nil
 	}
 	size, cross, mutate := s.Population, s.Crossover, s.Mutation
-	if size == 0 {
+	if size < 1 {
 		size = DefaultPopulation
 	}
-	if cross == 0 {
+	if !(cross > 0) {
 		cross = 0.9
 	}
-	if mutate == 0 {
+	if !(mutate > 0) {
 		mutate = 1 / float64(len(space))
 	}
 	axes := newAxes(space)
@@ -74,8 +75,11 @@ func newPool(h *History, space []study.SpaceParam, axes []axis, size int) *pool 
 	var rows, losses [][]float64
 	r := newReader(space, axes)
 	for _, t := range h.Trials {
+		if !h.usable(t) || slices.ContainsFunc(t.Values, math.IsNaN) {
+			continue
+		}
 		row := make([]float64, len(axes))
-		if h.usable(t) && !hasNaN(t.Values) && r.read(t, row) {
+		if r.read(t, row) {
 			rows, losses = append(rows, row), append(losses, h.losses(t))
 		}
 	}
@@ -90,15 +94,6 @@ func newPool(h *History, space []study.SpaceParam, axes []axis, size int) *pool 
 		}
 	}
 	return p
-}
-
-func hasNaN(values []float64) bool {
-	for _, v := range values {
-		if math.IsNaN(v) {
-			return true
-		}
-	}
-	return false
 }
 
 // parent is the better of two parents drawn at random.

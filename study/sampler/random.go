@@ -73,6 +73,7 @@ func checkDist(dist study.Distribution) error {
 }
 
 func drawFloat(rng *rand.Rand, d study.FloatDist) float64 {
+	d = countable(d)
 	u := rng.Float64()
 	if d.Step > 0 {
 		return stepped(d, math.Floor(u*floatCells(d)))
@@ -81,15 +82,29 @@ func drawFloat(rng *rand.Rand, d study.FloatDist) float64 {
 }
 
 // floatCells is the number of points on a grid of floats. Halves keep the width
-// of the widest ranges finite.
+// of the widest ranges finite. A last point that rounding alone has put beyond the
+// end belongs to it.
 func floatCells(d study.FloatDist) float64 {
-	return math.Floor(2*(d.High/2/d.Step-d.Low/2/d.Step)+1e-9) + 1
+	rounding := min(1e-9+0x1p-52*max(math.Abs(d.Low), math.Abs(d.High))/d.Step, 0.5)
+	return math.Floor(2*((d.High/2-d.Low/2)/d.Step)+rounding) + 1
+}
+
+// countable takes away a step that is so fine that floats cannot count the points.
+func countable(d study.FloatDist) study.FloatDist {
+	if d.Step > 0 && !(floatCells(d) < 1<<53) {
+		d.Step = 0
+	}
+	return d
 }
 
 // stepped is point k of a grid of floats: of the floats that close to it, the
 // one that people would write. 3 steps of 0.1 are 0.3, not 0.30000000000000004.
 func stepped(d study.FloatDist, k float64) float64 {
-	x := d.Low + d.Step*min(k, floatCells(d)-1)
+	k = min(k, floatCells(d)-1)
+	x := d.Low + d.Step*k
+	if math.IsInf(x, 0) { // a range that is wider than the largest float
+		x = 2 * (d.Low/2 + d.Step/2*k)
+	}
 	if digits := max(decimals(d.Low), decimals(d.Step)); digits <= maxDecimals {
 		if r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'f', digits, 64), 64); err == nil && math.Abs(r-x) <= 1e-9*d.Step {
 			x = r

@@ -104,26 +104,14 @@ func (h *History) common() []study.SpaceParam {
 		}
 		kept := space[:0]
 		for i, s := range space {
-			if p, ok := paramAt(t, i, s.Name); ok && sameDist(p.Dist, s.Dist) {
+			f := finder{s.Name, i}
+			if p, ok := f.in(t); ok && sameDist(p.Dist, s.Dist) {
 				kept = append(kept, s)
 			}
 		}
 		space = kept
 	}
 	return space
-}
-
-// paramAt finds a parameter of a trial, looking at place i first.
-func paramAt(t *study.Trial, i int, name string) (*study.Param, bool) {
-	if i < len(t.Params) && t.Params[i].Name == name {
-		return &t.Params[i], true
-	}
-	for k := range t.Params {
-		if t.Params[k].Name == name {
-			return &t.Params[k], true
-		}
-	}
-	return nil, false
 }
 
 // finder finds a parameter of one trial after another: mostly where the one

@@ -55,20 +55,55 @@ func primitivePolynomials(n int) []uint32 {
 	return list
 }
 
-// primitive tells whether x has the order 2^degree-1 modulo poly.
+// primitive tells whether x has the order 2^degree-1 modulo poly: that power of x
+// is 1, and none is that lacks one of the order's prime factors.
 func primitive(poly uint32) bool {
-	degree := bits.Len32(poly) - 1
-	x, order := uint32(1), 0
-	for {
-		x <<= 1
-		if x>>degree&1 == 1 {
-			x ^= poly
+	order := uint32(1)<<(bits.Len32(poly)-1) - 1
+	if powerOfX(order, poly) != 1 {
+		return false
+	}
+	left := order
+	for p := uint32(3); left > 1; p += 2 {
+		if p > left/p {
+			p = left
 		}
-		order++
-		if x == 1 || order >= 1<<degree {
-			return order == 1<<degree-1
+		if left%p != 0 {
+			continue
+		}
+		if powerOfX(order/p, poly) == 1 {
+			return false
+		}
+		for left%p == 0 {
+			left /= p
 		}
 	}
+	return true
+}
+
+// powerOfX is x to the n modulo poly, n being at least 1.
+func powerOfX(n, poly uint32) uint32 {
+	y := uint32(1)
+	for i := bits.Len32(n) - 1; i >= 0; i-- {
+		y = timesModulo(y, y, poly)
+		if n>>i&1 == 1 {
+			y = timesModulo(y, 2, poly)
+		}
+	}
+	return y
+}
+
+// timesModulo is the product of two polynomials modulo poly; a has a lower degree.
+func timesModulo(a, b, poly uint32) (product uint32) {
+	degree := bits.Len32(poly) - 1
+	for ; b != 0; b >>= 1 {
+		if b&1 == 1 {
+			product ^= a
+		}
+		if a <<= 1; a>>degree&1 == 1 {
+			a ^= poly
+		}
+	}
+	return product
 }
 
 // sobol is point index of one dimension, as 32 bits after the binary point.

@@ -88,10 +88,14 @@ func Check(s Sampler, c study.Config) error {
 		return fmt.Errorf("sampler: %w: the study has no objective", study.ErrInvalid)
 	}
 	h := &History{Directions: c.Directions}
-	var space []study.SpaceParam
-	if c.Space != nil {
-		space = c.Space.Params
+	if c.Space == nil {
+		_, err := sample(s, h, nil)
+		return err
 	}
-	_, err := sample(s, h, space)
-	return err
+	for _, group := range groups(c.Space.Params) {
+		if _, err := sample(s, h, group); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -35,9 +35,9 @@ const (
 // (the constant liar), so that workers do not crowd at one place. Until there
 // are enough finished trials it draws as [Random] does.
 type TPE struct {
-	// Startup is how many trials must have finished, 0 for [DefaultStartup].
+	// Startup is how many trials must have finished, less than 1 for [DefaultStartup].
 	Startup int
-	// Candidates is how many points are drawn, 0 for [DefaultCandidates].
+	// Candidates is how many points are drawn, less than 1 for [DefaultCandidates].
 	Candidates int
 	// Univariate models every parameter by itself, which sees no interactions
 	// but does not mind how many parameters there are. Multivariate models the
@@ -55,10 +55,10 @@ const tpeStream = 0x9e3779b97f4a7c15
 func (s TPE) Sample(h *History, space []study.SpaceParam) ([]study.Value, error) {
 	good, bad := h.split()
 	startup, candidates := s.Startup, s.Candidates
-	if startup == 0 {
+	if startup < 1 {
 		startup = DefaultStartup
 	}
-	if candidates == 0 {
+	if candidates < 1 {
 		candidates = DefaultCandidates
 	}
 	if len(good)+h.ended(bad) < startup || len(good) == 0 {
