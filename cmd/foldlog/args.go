@@ -85,9 +85,3 @@ func takesValue(c *cobra.Command, arg string) bool {
 	f := c.Flag(name)
 	return f != nil && f.NoOptDefVal == ""
 }
-
-// failed says what was being done to which path.
-var failed = cli.Failed
-
-// plural counts things: "1 trial", "2 trials".
-var plural = cli.Plural

@@ -37,7 +37,7 @@ table, so the events of an item may not come in the order of their sequences.`,
 		err = cli.Buffered(a.Out(), func(w io.Writer) error {
 			return at.Kind.Cat(c.Context(), at.Path, w, opts)
 		})
-		return failed("cat", args[0], err)
+		return cli.Failed("cat", args[0], err)
 	}
 	return c
 }

@@ -41,17 +41,17 @@ a metrics stream, which gets the place of its run there, as by "metrics push".`,
 			return err
 		}
 		if to != nil {
-			return failed("cp", args[0], a.copyToServer(c.Context(), at, to, in, opts))
+			return cli.Failed("cp", args[0], a.copyToServer(c.Context(), at, to, in, opts))
 		}
 		dest, err := destination(at.Path, args[1])
 		if err != nil {
-			return failed("cp", args[0], err)
+			return cli.Failed("cp", args[0], err)
 		}
 		done, err := a.copyLog(c.Context(), at, dest, opts)
 		if err != nil {
-			return failed("cp", args[0], err)
+			return cli.Failed("cp", args[0], err)
 		}
-		a.Notef("copied %s, %s, to %s", plural(done.Events, "event"), cli.Size(done.Bytes), dest)
+		a.Notef("copied %s, %s, to %s", cli.Plural(done.Events, "event"), cli.Size(done.Bytes), dest)
 		if done.Lost != nil {
 			a.Notef("%v", done.Lost)
 		}
@@ -88,7 +88,7 @@ func (a *app) copyToServer(ctx context.Context, from logkind.Located, to *remote
 	if path := streamPath(p); in != "" && in != path && !strings.HasPrefix(path, in+"/") {
 		a.Notef("a server has the place of a stream from its run: not %s", in)
 	}
-	a.Notef("copied %s, %s, to %s", plural(p.Events, "event"), cli.Size(p.Bytes), remote.Address(to.Base, streamPath(p)))
+	a.Notef("copied %s, %s, to %s", cli.Plural(p.Events, "event"), cli.Size(p.Bytes), remote.Address(to.Base, streamPath(p)))
 	if p.Torn > 0 {
 		a.Notef("%s: the last line is torn: %s without a newline not sent", from.Name, cli.Size(p.Torn))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +74,7 @@ func datagenFailed(verb, arg string, err error) error {
 	if cli.As[*cli.UsageError](err) {
 		return err
 	}
-	return failed("datagen "+verb, arg, err)
+	return cli.Failed("datagen "+verb, arg, err)
 }
 
 func (a *app) datagenInitCmd() *cobra.Command {
@@ -99,8 +100,8 @@ func (a *app) datagenInitCmd() *cobra.Command {
 		if made.Created {
 			word = "created"
 		}
-		a.say("%s %s", word, cli.Safe(made.Path))
-		return nil
+		_, err = fmt.Fprintln(a.Out(), word, cli.Safe(made.Path))
+		return err
 	}
 	return c
 }

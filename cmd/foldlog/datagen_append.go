@@ -58,14 +58,14 @@ makes B an equal of A; "foldlog cp" copies a whole log faster, and as it is.`,
 		done, err := a.appendEvents(c.Context(), args[0], &f, &eventLines{in: in, name: name})
 		switch {
 		case err != nil && done.Events > 0:
-			a.Notef("%s in %s were appended before", plural(done.Events, "event"), plural(done.Batches, "batch"))
+			a.Notef("%s in %s were appended before", cli.Plural(done.Events, "event"), cli.Plural(done.Batches, "batch"))
 			fallthrough
 		case err != nil:
 			return datagenFailed("append", args[0], err)
 		case *asJSON:
 			return cli.WriteJSON(a.Out(), done)
 		}
-		a.Notef("appended %s in %s", plural(done.Events, "event"), plural(done.Batches, "checkpoint"))
+		a.Notef("appended %s in %s", cli.Plural(done.Events, "event"), cli.Plural(done.Batches, "checkpoint"))
 		return nil
 	}
 	return c

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -59,7 +58,7 @@ otherwise. A pipe or a device is written to.`,
 
 func (f *datagenExportFlags) check() error {
 	if f.format == "" {
-		f.format = formatOf(f.out, "jsonl", "parquet")
+		f.format = cli.FormatOf(f.out, "jsonl", "parquet")
 	}
 	if f.format != "jsonl" && f.format != "parquet" {
 		return cli.Usagef("--format %q: jsonl or parquet", f.format)
@@ -89,12 +88,9 @@ func (a *app) exportItems(ctx context.Context, v *datagen.View, f *datagenExport
 		stats, err = write(ctx, w, export.Having(v.Folds(ctx), states...), opts)
 		return err
 	}
-	if f.out == "" {
-		return cli.Buffered(a.Out(), do)
+	if err := a.WriteOut(f.out, do); err != nil || f.out == "" {
+		return err
 	}
-	if err := replaceFile(f.out, do); err != nil {
-		return fmt.Errorf("write %s: %w", f.out, err)
-	}
-	a.Notef("exported %s with %s to %s", plural(stats.Items, "item"), plural(stats.Values, "value"), f.out)
+	a.Notef("exported %s with %s to %s", cli.Plural(stats.Items, "item"), cli.Plural(stats.Values, "value"), f.out)
 	return nil
 }

@@ -167,7 +167,7 @@ func (a *app) printTrajectory(w io.Writer, row []datagenview.Checkpoint) error {
 	t.Bold = a.Color()
 	for i := range row {
 		c := &row[i]
-		t.Row(strconv.FormatInt(c.From.Seq, 10), strconv.Itoa(int(c.From.Attempt)), a.age(c.From.AtMS), cmp.Or(c.From.Instance, c.From.Step), cli.Shorten(c.Text(), 100))
+		t.Row(strconv.FormatInt(c.From.Seq, 10), strconv.Itoa(int(c.From.Attempt)), a.Ago(c.From.AtMS), cmp.Or(c.From.Instance, c.From.Step), cli.Shorten(c.Text(), 100))
 	}
 	return t.Write(w)
 }
@@ -200,7 +200,7 @@ func (a *app) datagenBlobCmd() *cobra.Command {
 				return noItemHint(err)
 			}
 			if out != "" {
-				return replaceFile(out, func(w io.Writer) error { _, err := w.Write(b); return err })
+				return cli.ReplaceFile(out, func(w io.Writer) error { _, err := w.Write(b); return err })
 			}
 			if f, ok := a.Stdout.(*os.File); ok && a.IsTerminal(f) {
 				return cli.WithHint(errors.New("a terminal is no place for bytes"), "give --out FILE, or a pipe")
@@ -225,7 +225,7 @@ func readField(ctx context.Context, v *datagen.View, item, name string, index in
 		index = len(f.Values) - 1
 	}
 	if index >= len(f.Values) {
-		return nil, cli.Usagef("--index %d: field %q has %s", index, name, plural(int64(len(f.Values)), "value"))
+		return nil, cli.Usagef("--index %d: field %q has %s", index, name, cli.Plural(int64(len(f.Values)), "value"))
 	}
 	value := f.Values[index]
 	if value.Kind != datagen.Blob {

@@ -72,8 +72,8 @@ func (a *app) printUpkeep(u upkeepDone, asJSON bool) error {
 	if u.Indexed {
 		indexed = "refreshed"
 	}
-	return cli.WriteFields(a.Out(), [2]string{"merged", fmt.Sprintf("%s of %s", plural(u.Merged, "event"), plural(int64(u.Adopted), "writer"))},
-		[2]string{"compacted", plural(u.Compacted, "fragment")}, [2]string{"indexes", indexed}, [2]string{"removed", plural(u.Removed, "file")})
+	return cli.WriteFields(a.Out(), [2]string{"merged", fmt.Sprintf("%s of %s", cli.Plural(u.Merged, "event"), cli.Plural(int64(u.Adopted), "writer"))},
+		[2]string{"compacted", cli.Plural(u.Compacted, "fragment")}, [2]string{"indexes", indexed}, [2]string{"removed", cli.Plural(u.Removed, "file")})
 }
 
 func viewUpkeep(s datagen.MaintainStats) upkeepDone {

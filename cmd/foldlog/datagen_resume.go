@@ -147,7 +147,7 @@ func (r *resumer) keys(path string, fault *error) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		in, dir, err := r.openItems(path)
 		if err != nil {
-			*fault = failed("open items", path, err)
+			*fault = cli.Failed("open items", path, err)
 			return
 		}
 		defer in.Close()

@@ -70,7 +70,7 @@ func (a *app) datagenRun(ctx context.Context, f *datagenRunFlags, path string) e
 	}
 	file, err := pipefile.Load(path)
 	if err != nil {
-		return failed("datagen run", path, err)
+		return cli.Failed("datagen run", path, err)
 	}
 	if f.experiment != "" {
 		if err := datagen.CheckName(f.experiment); err != nil {
@@ -89,7 +89,7 @@ func (a *app) datagenRun(ctx context.Context, f *datagenRunFlags, path string) e
 	}
 	in, dir, err := a.openItems(file.Items)
 	if err != nil {
-		return failed("datagen run: open items", file.Items, err)
+		return cli.Failed("datagen run: open items", file.Items, err)
 	}
 	defer in.Close()
 	ref := logkind.DatagenRef{Root: a.DatagenRoot(f.root), Pipeline: file.Pipeline, Experiment: file.Experiment}
@@ -101,10 +101,10 @@ func (a *app) datagenRun(ctx context.Context, f *datagenRunFlags, path string) e
 		next, stop := iter.Pull2(sources)
 		defer stop()
 		if sources, err = begun(next); err != nil {
-			return failed("datagen run", path, err)
+			return cli.Failed("datagen run", path, err)
 		}
 	}
-	return failed("datagen run", path, a.runPipeline(ctx, f, ref, file, sources))
+	return cli.Failed("datagen run", path, a.runPipeline(ctx, f, ref, file, sources))
 }
 
 // begun looks at the first source, so that a file that is none of items makes no log.
@@ -137,7 +137,7 @@ func (a *app) openItems(path string) (io.ReadCloser, string, error) {
 func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logkind.DatagenRef, file *pipefile.File, sources iter.Seq2[pipeline.Source, error]) (err error) {
 	bar := a.NewProgress("items", cli.Items)
 	defer bar.Close()
-	running, unwatch := a.watchInterrupts(ctx, bar, "letting the running steps finish; interrupt again to stop them, the next run does them again", "stopping the running steps")
+	running, unwatch := cli.SecondInterrupt(ctx, bar, "letting the running steps finish; interrupt again to stop them, the next run does them again", "stopping the running steps")
 	defer unwatch()
 	outages := &outageTeller{note: bar.Notef}
 	w, l, err := openWriter(running, ref, f.run, outages)
@@ -165,7 +165,7 @@ func (a *app) runPipeline(ctx context.Context, f *datagenRunFlags, ref logkind.D
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case report.Failed+report.Refused > 0:
-		return cli.WithHint(fmt.Errorf("%s failed, %s refused", plural(int64(report.Failed), "item"), plural(int64(report.Refused), "item")),
+		return cli.WithHint(fmt.Errorf("%s failed, %s refused", cli.Plural(int64(report.Failed), "item"), cli.Plural(int64(report.Refused), "item")),
 			"foldlog datagen failures "+ref.String()+" says why; the same command tries them again")
 	}
 	return err
@@ -187,7 +187,7 @@ func (a *app) maintaining(l *datagen.Log, after time.Duration) (stop func()) {
 			if err != nil {
 				a.Debugf("maintenance: %v", err)
 			} else {
-				a.Debugf("maintenance: %s merged, %s compacted", plural(s.Merged, "event"), plural(int64(s.Compacted.Removed), "fragment"))
+				a.Debugf("maintenance: %s merged, %s compacted", cli.Plural(s.Merged, "event"), cli.Plural(int64(s.Compacted.Removed), "fragment"))
 			}
 		}})
 		if err != nil {
@@ -225,7 +225,7 @@ func (p *datagenProgress) event(e pipeline.Event) {
 			p.running++
 		}
 		if e.Passed > 0 && p.Verbose {
-			p.bar.Notef("%s goes on after %s", e.Item, plural(int64(e.Passed), "step"))
+			p.bar.Notef("%s goes on after %s", e.Item, cli.Plural(int64(e.Passed), "step"))
 		}
 	case pipeline.Ended:
 		if !e.Sub {

@@ -49,19 +49,19 @@ func (a *app) datagenStatusCmd() *cobra.Command {
 func (a *app) printStatus(w io.Writer, s *datagenview.Status, say *latestFailures) error {
 	items := cli.Count(int64(s.Roots))
 	if subs := s.Items - s.Roots; subs > 0 {
-		items += fmt.Sprintf(", and %s", plural(int64(subs), "sub-item"))
+		items += fmt.Sprintf(", and %s", cli.Plural(int64(subs), "sub-item"))
 	}
 	suspects := ""
 	if s.Suspects > 0 {
-		suspects = plural(int64(s.Suspects), "item") + " whose events may contradict each other; see items --suspect, and verify"
+		suspects = cli.Plural(int64(s.Suspects), "item") + " whose events may contradict each other; see items --suspect, and verify"
 	}
 	waiting := ""
 	if s.Upkeep.Unmerged > 0 {
-		waiting = fmt.Sprintf("%s in %s to be merged into the table", plural(s.Upkeep.Waiting, "event"), plural(s.Upkeep.Unmerged, "generation"))
+		waiting = fmt.Sprintf("%s in %s to be merged into the table", cli.Plural(s.Upkeep.Waiting, "event"), cli.Plural(s.Upkeep.Unmerged, "generation"))
 	}
 	err := cli.WriteFields(w, [][2]string{
 		{"log", cli.Safe(s.Path)}, {"events", cli.Count(s.Events)}, {"items", items}, {"status", s.States.String()}, {"suspect", suspects},
-		{"table", fmt.Sprintf("version %d, %s in %s", s.Upkeep.Version, plural(s.Upkeep.Rows, "event"), plural(int64(s.Upkeep.Fragments), "fragment"))},
+		{"table", fmt.Sprintf("version %d, %s in %s", s.Upkeep.Version, cli.Plural(s.Upkeep.Rows, "event"), cli.Plural(int64(s.Upkeep.Fragments), "fragment"))},
 		{"waiting", waiting},
 	}...)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *app) printStatusTables(w io.Writer, s *datagenview.Status, say *latestF
 		cli.Column{Title: "ITEMS FAILED", Align: cli.Right}, cli.Column{Title: "LAST"}, cli.Column{Title: "WHICH SAID"})
 	t.Bold = a.Color()
 	for _, f := range s.Failures {
-		t.Row(f.Type, f.Step, cli.Count(f.Events), cli.Count(int64(f.Items)), a.age(f.LastMS), say.kinds[failureKind{f.Step, f.Type}].text)
+		t.Row(f.Type, f.Step, cli.Count(f.Events), cli.Count(int64(f.Items)), a.Ago(f.LastMS), say.kinds[failureKind{f.Step, f.Type}].text)
 	}
 	return t.Write(w)
 }

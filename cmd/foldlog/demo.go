@@ -100,24 +100,24 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	if err := a.demoCreate(ctx, path); err != nil {
-		return failed("demo", path, err)
+		return cli.Failed("demo", path, err)
 	}
 	r, err := study.OpenJournalReader(path, nil)
 	if err != nil {
-		return failed("demo", path, err)
+		return cli.Failed("demo", path, err)
 	}
 	defer r.Close()
 	report, took, err := a.demoRun(ctx, r, path, f)
 	if err != nil {
-		return failed("demo", path, err)
+		return cli.Failed("demo", path, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := a.demoShow(ctx, r, path, report, took); err != nil || f.noServe {
-		return failed("demo", path, err)
+		return cli.Failed("demo", path, err)
 	}
-	return failed("demo", path, a.demoServe(ctx, filepath.Dir(path)))
+	return cli.Failed("demo", path, a.demoServe(ctx, filepath.Dir(path)))
 }
 
 // demoServe serves what the demonstration made: at the usual address, or at any
@@ -163,7 +163,7 @@ func (a *app) demoCreate(ctx context.Context, path string) error {
 }
 
 // demoRun runs the trials, and kills a worker when some have finished.
-func (a *app) demoRun(ctx context.Context, r studyReader, path string, f *demoFlags) (runner.Report, time.Duration, error) {
+func (a *app) demoRun(ctx context.Context, r logkind.StudyReader, path string, f *demoFlags) (runner.Report, time.Duration, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return runner.Report{}, 0, err
@@ -241,7 +241,7 @@ func (v *demoVictim) kill(process int) {
 	}
 }
 
-func (a *app) demoShow(ctx context.Context, r studyReader, path string, report runner.Report, took time.Duration) error {
+func (a *app) demoShow(ctx context.Context, r logkind.StudyReader, path string, report runner.Report, took time.Duration) error {
 	if err := r.Refresh(ctx); err != nil {
 		return err
 	}

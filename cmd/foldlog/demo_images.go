@@ -79,7 +79,7 @@ func (a *app) demoImages(ctx context.Context, snap *study.Snapshot, journal stri
 		return fmt.Errorf("steps ran again though they were durable: %s", strings.Join(run.again, ", "))
 	}
 	a.say("%d steps are durable, %d of them from before the kill; %s had to be done again, and none that was durable.",
-		len(run.durable), before, plural(int64(run.repeated), "step"))
+		len(run.durable), before, cli.Plural(int64(run.repeated), "step"))
 	return a.demoShowImages(ctx, ref)
 }
 

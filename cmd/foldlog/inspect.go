@@ -27,7 +27,7 @@ func (a *app) inspectCmd() *cobra.Command {
 		}
 		found, err := at.Kind.Inspect(c.Context(), at.Path)
 		if err != nil {
-			return failed("inspect", args[0], err)
+			return cli.Failed("inspect", args[0], err)
 		}
 		found.Path = at.Name
 		found.Normalize()
@@ -66,7 +66,7 @@ func inspectionFields(i *logkind.Inspection, now time.Time) [][2]string {
 		{"format", i.Format},
 		{"state", i.State},
 		{"created by", i.Program},
-		{"size", cli.Size(i.Bytes) + " in " + plural(i.Files, "file")},
+		{"size", cli.Size(i.Bytes) + " in " + cli.Plural(i.Files, "file")},
 		{"events", cli.Count(i.Events)},
 		{"first event", cli.Moment(now, i.FirstMS)},
 		{"last event", cli.Moment(now, i.LastMS)},

@@ -51,7 +51,7 @@ func (lineKind) events(log string) ([]string, error) {
 
 func (k lineKind) Summarize(_ context.Context, log string) (logkind.Summary, error) {
 	events, err := k.events(log)
-	return logkind.Summary{State: logkind.StateGood, Bytes: 2048, ModifiedMS: 1_000_000, Detail: plural(int64(len(events)), "event")}, err
+	return logkind.Summary{State: logkind.StateGood, Bytes: 2048, ModifiedMS: 1_000_000, Detail: cli.Plural(int64(len(events)), "event")}, err
 }
 
 func (k lineKind) Inspect(_ context.Context, log string) (logkind.Inspection, error) {

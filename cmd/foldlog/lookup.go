@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 )
 
@@ -10,5 +11,5 @@ import (
 // being done.
 func (a *app) find(ctx context.Context, doing, path string) (logkind.Located, error) {
 	at, err := a.Finder.Find(ctx, path)
-	return at, failed(doing, path, err)
+	return at, cli.Failed(doing, path, err)
 }

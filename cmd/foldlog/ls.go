@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +31,7 @@ none is given; http://HOST is that of a server, http://HOST/DIRECTORY what is un
 			cli.Column{Title: "SIZE", Align: cli.Right}, cli.Column{Title: "CHANGED"}, cli.Column{Title: "HOLDS"})
 		t.Bold = a.Color()
 		err := a.List(c.Context(), root, func(s logkind.Summary) error {
-			t.Row(s.Path, s.Kind, s.State, cli.Size(s.Bytes), a.age(s.ModifiedMS), s.Detail)
+			t.Row(s.Path, s.Kind, s.State, cli.Size(s.Bytes), a.Ago(s.ModifiedMS), s.Detail)
 			return nil
 		})
 		if t.Len() == 0 {
@@ -44,11 +43,4 @@ none is given; http://HOST is that of a server, http://HOST/DIRECTORY what is un
 		return errors.Join(t.Write(a.Out()), err)
 	}
 	return c
-}
-
-func (a *app) age(ms int64) string {
-	if ms == 0 {
-		return ""
-	}
-	return cli.Age(a.Time(), time.UnixMilli(ms))
 }

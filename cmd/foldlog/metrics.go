@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 
@@ -74,15 +73,6 @@ func matchStars(pattern, text string) bool {
 	return strings.HasSuffix(rest, parts[last])
 }
 
-// outTo writes a result to standard output, or to a file that is replaced once it is
-// complete.
-func (a *app) outTo(path string, write func(io.Writer) error) error {
-	if path == "" {
-		return cli.Buffered(a.Out(), write)
-	}
-	return failed("write", path, replaceFile(path, write))
-}
-
 // advise gives an error of a metrics stream its hint.
 func advise(err error) error {
 	var hinted cli.Hinted
@@ -109,7 +99,7 @@ var metricsHints = []cli.HintRule{
 func (a *app) eachStream(doing string, paths []string, fn func(path string) error) error {
 	faulty := 0
 	for _, path := range paths {
-		err := failed(doing, path, fn(path))
+		err := cli.Failed(doing, path, fn(path))
 		switch {
 		case err == nil:
 			continue
@@ -120,7 +110,7 @@ func (a *app) eachStream(doing string, paths []string, fn func(path string) erro
 		a.Notef("%v", err)
 	}
 	if faulty > 0 {
-		return fmt.Errorf("%s: %d of %s failed", doing, faulty, plural(int64(len(paths)), "stream"))
+		return fmt.Errorf("%s: %d of %s failed", doing, faulty, cli.Plural(int64(len(paths)), "stream"))
 	}
 	return nil
 }

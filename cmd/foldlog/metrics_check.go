@@ -74,14 +74,14 @@ the summary of run --json may stand between the events.`,
 		for _, path := range paths {
 			v, err := a.checkStream(c.Context(), path, opts, limit, *asJSON)
 			if err != nil {
-				return advise(failed("metrics check", path, err))
+				return advise(cli.Failed("metrics check", path, err))
 			}
 			if !v.OK {
 				faulty++
 			}
 		}
 		if faulty > 0 {
-			return fmt.Errorf("metrics check: %d of %s faulty", faulty, plural(int64(len(paths)), "stream"))
+			return fmt.Errorf("metrics check: %d of %s faulty", faulty, cli.Plural(int64(len(paths)), "stream"))
 		}
 		return nil
 	}
@@ -152,19 +152,19 @@ func findingText(path string, f metrics.Finding) string {
 
 func printChecked(w io.Writer, v checkView, limit int64) error {
 	if more := v.Faults + v.Warnings - limit; limit > 0 && more > 0 {
-		fmt.Fprintf(w, "%s: %s more, see --limit\n", cli.Safe(v.Path), plural(more, "finding"))
+		fmt.Fprintf(w, "%s: %s more, see --limit\n", cli.Safe(v.Path), cli.Plural(more, "finding"))
 	}
 	word := "ok"
 	if !v.OK {
 		word = "faulty"
 	}
-	text := fmt.Sprintf("%-7s %s  %s, %s", word, v.Path, plural(v.Events, "event"), cli.Size(v.Bytes))
+	text := fmt.Sprintf("%-7s %s  %s, %s", word, v.Path, cli.Plural(v.Events, "event"), cli.Size(v.Bytes))
 	for _, part := range []struct {
 		n    int64
 		what string
 	}{{v.Faults, "fault"}, {v.Warnings, "warning"}, {v.Other, "other line"}} {
 		if part.n > 0 {
-			text += ", " + plural(part.n, part.what)
+			text += ", " + cli.Plural(part.n, part.what)
 		}
 	}
 	_, err := fmt.Fprintln(w, cli.Safe(text))

@@ -58,14 +58,14 @@ every metric. The exit status is 0 whether or not they differ.`,
 		for i, arg := range args {
 			paths, err := a.Resolved(c.Context(), []string{arg})
 			if err == nil && len(paths) > 1 {
-				err = fmt.Errorf("%s has %s, and not one", arg, plural(int64(len(paths)), "stream"))
+				err = fmt.Errorf("%s has %s, and not one", arg, cli.Plural(int64(len(paths)), "stream"))
 			}
 			if err != nil {
 				return advise(fmt.Errorf("metrics diff: %w", err))
 			}
 			path := paths[0]
 			if runs[i], err = a.readRunNoting(c.Context(), path); err != nil {
-				return advise(failed("metrics diff", path, err))
+				return advise(cli.Failed("metrics diff", path, err))
 			}
 		}
 		v := diffRuns(runs[0], runs[1], nameFilter(names))

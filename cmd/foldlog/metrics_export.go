@@ -69,7 +69,7 @@ the export is complete, and left as it was otherwise.`,
 			return advise(err)
 		}
 		var points int64
-		err = a.outTo(out, func(w io.Writer) error {
+		err = a.WriteOut(out, func(w io.Writer) error {
 			return write(w, func(emit func(*pointRow) error) error {
 				return a.eachPoint(c.Context(), paths, filter, func(row *pointRow) error {
 					points++
@@ -78,7 +78,7 @@ the export is complete, and left as it was otherwise.`,
 			})
 		})
 		if err == nil && out != "" {
-			a.Notef("exported %s to %s", plural(points, "point"), out)
+			a.Notef("exported %s to %s", cli.Plural(points, "point"), out)
 		}
 		return advise(err)
 	}
@@ -91,7 +91,7 @@ type pointSource func(emit func(*pointRow) error) error
 // exportFormat picks the writer of a format.
 func (a *app) exportFormat(format, out string) (func(io.Writer, pointSource) error, error) {
 	if format == "" {
-		format = formatOf(out, "csv", "parquet")
+		format = cli.FormatOf(out, "csv", "parquet")
 	}
 	switch format {
 	case "csv":
@@ -116,7 +116,7 @@ type pointFilter struct {
 func (a *app) eachPoint(ctx context.Context, paths []string, filter pointFilter, emit func(*pointRow) error) error {
 	for _, path := range paths {
 		if err := a.pointsOf(ctx, path, filter, emit); err != nil {
-			return failed("metrics export", path, err)
+			return cli.Failed("metrics export", path, err)
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func (a *app) pointsOf(ctx context.Context, path string, filter pointFilter, emi
 		return err
 	}
 	if err := bad.Err(); err != nil {
-		a.Notef("%v", failed("passed over in", path, err))
+		a.Notef("%v", cli.Failed("passed over in", path, err))
 	}
 	if events == 0 {
 		return errNoEvents

@@ -78,11 +78,11 @@ func (a *app) importRun(ctx context.Context, args []string, flags importFlags) e
 	}
 	for _, f := range files {
 		if err := f.read(ctx, im); err != nil {
-			return failed("metrics import", f.path, err)
+			return cli.Failed("metrics import", f.path, err)
 		}
 	}
 	if im.Others > 0 {
-		a.Notef("%s left out: only scalars are imported", plural(im.Others, "histogram, image or text"))
+		a.Notef("%s left out: only scalars are imported", cli.Plural(im.Others, "histogram, image or text"))
 	}
 	stream, err := im.Stream()
 	if err != nil {
@@ -91,9 +91,9 @@ func (a *app) importRun(ctx context.Context, args []string, flags importFlags) e
 	if err := a.writeStream(flags.out, stream, flags.force); err != nil {
 		return err
 	}
-	a.Notef("imported %s from %s", plural(im.Points, "point"), plural(int64(len(files)), "file"))
+	a.Notef("imported %s from %s", cli.Plural(im.Points, "point"), cli.Plural(int64(len(files)), "file"))
 	if im.Lost > 0 {
-		return fmt.Errorf("metrics import: %s could not be read, the first: %w", plural(im.Lost, "record"), im.First)
+		return fmt.Errorf("metrics import: %s could not be read, the first: %w", cli.Plural(im.Lost, "record"), im.First)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func importFiles(args []string) (files []importFile, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
-			return nil, failed("metrics import", arg, err)
+			return nil, cli.Failed("metrics import", arg, err)
 		}
 		if !info.IsDir() {
 			files = append(files, importFile{arg, "."})
@@ -128,7 +128,7 @@ func importFiles(args []string) (files []importFile, err error) {
 		}
 		paths, err := tensorboard.Find(arg)
 		if err != nil {
-			return nil, failed("metrics import", arg, err)
+			return nil, cli.Failed("metrics import", arg, err)
 		}
 		if len(paths) == 0 {
 			return nil, cli.WithHint(fmt.Errorf("metrics import %s: no TensorBoard event files under it", arg), "they have tfevents in their names")
@@ -150,13 +150,13 @@ func (a *app) writeStream(out string, stream []byte, force bool) error {
 	if out != "" && !force {
 		same, err := sameStream(out, stream)
 		if err != nil {
-			return failed("write", out, err)
+			return cli.Failed("write", out, err)
 		}
 		if !same {
-			return cli.WithHint(failed("write", out, errOtherStream), "give another --out, or --force to replace it")
+			return cli.WithHint(cli.Failed("write", out, errOtherStream), "give another --out, or --force to replace it")
 		}
 	}
-	return a.outTo(out, func(w io.Writer) error {
+	return a.WriteOut(out, func(w io.Writer) error {
 		_, err := w.Write(stream)
 		return err
 	})

@@ -121,7 +121,7 @@ func (p *plotter) once(ctx context.Context) error {
 	for _, path := range p.paths {
 		run, err := p.readRunNoting(ctx, path)
 		if err != nil {
-			return failed("metrics plot", path, err)
+			return cli.Failed("metrics plot", path, err)
 		}
 		runs = append(runs, run)
 	}
@@ -130,11 +130,11 @@ func (p *plotter) once(ctx context.Context) error {
 		return cli.WithHint(fmt.Errorf("metrics plot: no points of %s", p.wanted()), "foldlog metrics show lists the metrics")
 	}
 	if left > 0 {
-		p.Notef("%s not drawn; --metric names them, foldlog metrics show lists them", plural(int64(left), "more metric"))
+		p.Notef("%s not drawn; --metric names them, foldlog metrics show lists them", cli.Plural(int64(left), "more metric"))
 	}
 	if p.image != nil {
 		layout := chart.Layout{Width: orElse(p.flags.width, 960), Height: orElse(p.flags.height, 400)}
-		return p.outTo(p.flags.out, func(w io.Writer) error { return p.image(w, charts, layout) })
+		return p.WriteOut(p.flags.out, func(w io.Writer) error { return p.image(w, charts, layout) })
 	}
 	return cli.Buffered(p.Out(), func(w io.Writer) error {
 		_, err := w.Write(p.frame(charts))
@@ -290,7 +290,7 @@ func (p *plotter) follow(ctx context.Context) error {
 				return nil
 			}
 			if err != nil {
-				return failed("metrics plot", r.run.Path, err)
+				return cli.Failed("metrics plot", r.run.Path, err)
 			}
 			changed = changed || more
 			folds = append(folds, r.run)

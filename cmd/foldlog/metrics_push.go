@@ -81,7 +81,7 @@ func (a *app) push(ctx context.Context, client metrics.Client, path string, asJS
 	if p.Torn > 0 {
 		a.Notef("%s: the last line is torn: %s without a newline not sent", path, cli.Size(p.Torn))
 	}
-	text := fmt.Sprintf("%s  %s, %s, sent; the server has %s", p.Slug, plural(p.Events, "event"), cli.Size(p.Bytes), cli.Size(p.Total))
+	text := fmt.Sprintf("%s  %s, %s, sent; the server has %s", p.Slug, cli.Plural(p.Events, "event"), cli.Size(p.Bytes), cli.Size(p.Total))
 	if p.Page != "" {
 		text += "  " + p.Page
 	}

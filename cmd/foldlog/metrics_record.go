@@ -262,7 +262,7 @@ func (a *app) record(ctx context.Context, rec *trainlog.Recorder, flags recordFl
 	}
 	stopSystem()
 	report := rec.End(signalOf(ctx))
-	return errors.Join(a.told(ctx, rec, pass, report), failed("read", "standard input", inputErr))
+	return errors.Join(a.told(ctx, rec, pass, report), cli.Failed("read", "standard input", inputErr))
 }
 
 // watchSystem samples the machine until stop is called, if --system asks for it.
@@ -311,10 +311,10 @@ func (a *app) told(ctx context.Context, rec *trainlog.Recorder, pass *passing, r
 	}
 	var lost []error
 	if n := report.Lost(); n > 0 || report.Err() != nil {
-		lost = append(lost, fmt.Errorf("%s lost: %w", plural(n, "event"), orSlow(report.Err())))
+		lost = append(lost, fmt.Errorf("%s lost: %w", cli.Plural(n, "event"), orSlow(report.Err())))
 	}
 	if n, first := rec.Unread(); n > 0 {
-		lost = append(lost, fmt.Errorf("%s not recorded, the first: %w", plural(n, "line"), first))
+		lost = append(lost, fmt.Errorf("%s not recorded, the first: %w", cli.Plural(n, "line"), first))
 	}
 	if pass.lost > 0 {
 		lost = append(lost, fmt.Errorf("%s not passed on: %w", cli.Size(pass.lost), pass.err))

@@ -68,7 +68,7 @@ func (a *app) readRunNoting(ctx context.Context, path string) (*metricsview.Run,
 		return nil, err
 	}
 	if run.Bad > 0 {
-		a.Notef("%s: %s passed over: %v", path, plural(run.Bad, "bad line"), run.FirstBad)
+		a.Notef("%s: %s passed over: %v", path, cli.Plural(run.Bad, "bad line"), run.FirstBad)
 	}
 	if run.Torn > 0 {
 		a.Notef("%s: the last line is torn: %s without a newline", path, cli.Size(run.Torn))
@@ -104,7 +104,7 @@ func (a *app) showRuns(ctx context.Context, paths []string, want func(string) bo
 // addRun has the run in its first row only.
 func (a *app) addRun(t *cli.Table, run *metricsview.Run, want func(string) bool, all bool) {
 	f := &run.Fold
-	head := []string{run.Name(), metricsview.StatusText(f), a.age(f.LastTSMS)}
+	head := []string{run.Name(), metricsview.StatusText(f), a.Ago(f.LastTSMS)}
 	rows, more := 0, 0
 	for _, c := range f.Curves() {
 		if !want(c.Name) {
@@ -120,7 +120,7 @@ func (a *app) addRun(t *cli.Table, run *metricsview.Run, want func(string) bool,
 	}
 	switch {
 	case more > 0:
-		t.Row("", "", "", fmt.Sprintf("%s more, see --all", plural(int64(more), "metric")))
+		t.Row("", "", "", fmt.Sprintf("%s more, see --all", cli.Plural(int64(more), "metric")))
 	case rows == 0:
 		t.Row(append(head, "no metrics")...)
 	}

@@ -71,7 +71,7 @@ What it keeps for speed is in ROOT/.foldlog and can be deleted at any time.`,
 	c.PersistentFlags().StringVar(&o.tokens, "tokens", "", "the `FILE` of tokens (default: foldlog/tokens.json in the user's configuration)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		root := a.Root(args)
-		return failed("serve", root, a.serve(c.Context(), root, &o))
+		return cli.Failed("serve", root, a.serve(c.Context(), root, &o))
 	}
 	c.AddCommand(a.tokenCmd(&o), a.healthCmd())
 	return c

@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
-	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/studyview"
-	"github.com/foldlog/foldlog/internal/version"
-	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -73,24 +69,9 @@ func studyFlag(c *cobra.Command) *string {
 	return name
 }
 
-// hostPort is a path that looks like an address without its scheme.
-var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+/`)
-
-// mustExist refuses a path where there is no journal, and says how to make one.
-func mustExist(path string) error {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) && journal.StudyPath(path) == "" {
-		if hostPort.MatchString(path) {
-			return cli.WithHint(fs.ErrNotExist, "a log at a server is http://"+path)
-		}
-		return cli.WithHint(fs.ErrNotExist, "foldlog study create "+path+" makes a journal")
-	}
-	return nil
-}
-
 // readStudy opens a journal for reading and hands one of its studies to fn.
 func (a *app) readStudy(path, name string, fn func(*study.Snapshot, *study.Study) error) error {
-	return a.readStudies(path, func(r studyReader) error {
+	return a.readStudies(path, func(r logkind.StudyReader) error {
 		snap := r.Snapshot()
 		st, err := pickStudy(snap, path, name)
 		if err != nil {
@@ -101,8 +82,8 @@ func (a *app) readStudy(path, name string, fn func(*study.Snapshot, *study.Study
 }
 
 // readStudies opens a journal for reading.
-func (a *app) readStudies(path string, fn func(studyReader) error) error {
-	r, err := a.glance(path)
+func (a *app) readStudies(path string, fn func(logkind.StudyReader) error) error {
+	r, err := a.Glance(path)
 	if err != nil {
 		return err
 	}
@@ -113,7 +94,7 @@ func (a *app) readStudies(path string, fn func(studyReader) error) error {
 // writeStudy opens a journal for writing and hands one of its studies to fn.
 // Worker is the id that operations carry, nil to draw one.
 func (a *app) writeStudy(ctx context.Context, path, name string, worker *uint64, fn func(study.Storage, *study.Study) error) (err error) {
-	j, err := a.openJournal(ctx, path, worker)
+	j, err := a.OpenJournal(ctx, path, worker)
 	if err != nil {
 		return err
 	}
@@ -123,25 +104,6 @@ func (a *app) writeStudy(ctx context.Context, path, name string, worker *uint64,
 		return err
 	}
 	return fn(j, st)
-}
-
-// writerOptions tells what happens to a journal besides the work asked for.
-func (a *app) writerOptions(worker *uint64) *journal.WriterOptions {
-	opts := &journal.WriterOptions{
-		Program: version.Program(),
-		Clock:   a.Time,
-		OnTakeover: func(o journal.Owner) {
-			a.Notef("took the journal over from %v, which had stopped", o)
-		},
-		OnMigrate: func(from uint64, kept string) {
-			a.Notef("migrating the journal from format %d to %d; the old file stays as %s", from, journal.FormatVersion, kept)
-			a.Notef("writers of the old format must have been stopped: what they append from now on is lost to the journal")
-		},
-	}
-	if worker != nil {
-		opts.Worker, opts.WorkerZero = *worker, *worker == 0
-	}
-	return opts
 }
 
 // pickStudy finds the study of that name, or the only one.
@@ -206,7 +168,7 @@ func pickTrial(snap *study.Snapshot, st *study.Study, number uint64) (*study.Tri
 	t, err := snap.TrialByNumber(st.ID, number)
 	if errors.Is(err, study.ErrNotFound) {
 		return nil, fmt.Errorf("trial %d: %w; study %q has %s", number, study.ErrNotFound, st.Config.Name,
-			plural(int64(st.NumTrials()), "trial"))
+			cli.Plural(int64(st.NumTrials()), "trial"))
 	}
 	return t, err
 }
@@ -299,7 +261,7 @@ func parseValues(args []string) ([]float64, error) {
 // checkCount refuses values that are not one per objective.
 func checkCount(st *study.Study, values []float64) error {
 	if want := len(st.Config.Directions); len(values) != want {
-		return cli.Usagef("study %q wants %s (%s), not %d", st.Config.Name, plural(int64(want), "value"), studyview.Objectives(st), len(values))
+		return cli.Usagef("study %q wants %s (%s), not %d", st.Config.Name, cli.Plural(int64(want), "value"), studyview.Objectives(st), len(values))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ Raw asks leave managed trials alone, and the other way round.`,
 		if err != nil {
 			return err
 		}
-		return failed("study ask", args[0], a.writeStudy(c.Context(), args[0], *name, worker, func(j study.Storage, st *study.Study) error {
+		return cli.Failed("study ask", args[0], a.writeStudy(c.Context(), args[0], *name, worker, func(j study.Storage, st *study.Study) error {
 			return a.ask(c.Context(), j, st, o)
 		}))
 	}

@@ -50,11 +50,11 @@ replaced. Keys that begin with "atune:" or "foldlog:" are reserved.`,
 			return err
 		}
 		if o.value == nil {
-			return failed("study attr", o.path, a.readStudy(o.path, *name, func(snap *study.Snapshot, st *study.Study) error {
+			return cli.Failed("study attr", o.path, a.readStudy(o.path, *name, func(snap *study.Snapshot, st *study.Study) error {
 				return a.printAttrs(snap, st, o, *asJSON)
 			}))
 		}
-		return failed("study attr", o.path, a.writeStudy(c.Context(), o.path, *name, worker, func(j study.Storage, st *study.Study) error {
+		return cli.Failed("study attr", o.path, a.writeStudy(c.Context(), o.path, *name, worker, func(j study.Storage, st *study.Study) error {
 			return setAttr(c.Context(), j, st, o, fence)
 		}))
 	}

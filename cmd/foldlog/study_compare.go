@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 )
@@ -57,7 +58,7 @@ func (a *app) compare(paths []string, f *compareFlags) (*studyview.Comparison, e
 	var sides []studyview.Side
 	found := map[string]bool{}
 	for _, path := range paths {
-		err := a.readStudies(path, func(r studyReader) error {
+		err := a.readStudies(path, func(r logkind.StudyReader) error {
 			for st := range openStudies(r.Snapshot()) {
 				if len(f.names) == 0 || slices.Contains(f.names, st.Config.Name) {
 					found[st.Config.Name] = true
@@ -67,16 +68,16 @@ func (a *app) compare(paths []string, f *compareFlags) (*studyview.Comparison, e
 			return nil
 		})
 		if err != nil {
-			return nil, failed("study compare", path, err)
+			return nil, cli.Failed("study compare", path, err)
 		}
 	}
 	for _, name := range f.names {
 		if !found[name] {
-			return nil, failed("study compare", strings.Join(paths, " "), fmt.Errorf("study %q: %w", name, study.ErrNotFound))
+			return nil, cli.Failed("study compare", strings.Join(paths, " "), fmt.Errorf("study %q: %w", name, study.ErrNotFound))
 		}
 	}
 	if len(sides) == 0 {
-		return nil, failed("study compare", strings.Join(paths, " "), fmt.Errorf("no study: %w", study.ErrNotFound))
+		return nil, cli.Failed("study compare", strings.Join(paths, " "), fmt.Errorf("no study: %w", study.ErrNotFound))
 	}
 	return studyview.Compare(sides, f.reference)
 }
@@ -106,7 +107,7 @@ func (a *app) printComparison(v *studyview.Comparison) error {
 	if len(v.Directions) == 1 {
 		valueRows(v, row)
 	} else {
-		row("front", func(s *studyview.ComparedStudy) string { return plural(int64(len(s.Best)), "trial") })
+		row("front", func(s *studyview.ComparedStudy) string { return cli.Plural(int64(len(s.Best)), "trial") })
 		row("hypervolume", func(s *studyview.ComparedStudy) string { return s.VolumeText() })
 	}
 	if err := table.Write(a.Out()); err != nil {

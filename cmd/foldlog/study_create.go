@@ -95,7 +95,7 @@ journal is unless PATH does.`,
 		}
 		st, snap, created, err := a.createStudy(c.Context(), args[0], config, o.search, o.open)
 		if err != nil {
-			return failed("study create", args[0], err)
+			return cli.Failed("study create", args[0], err)
 		}
 		if !created {
 			a.noteDifferences(c, st, config, o.search)
@@ -167,7 +167,7 @@ func (o *createOptions) config(c *cobra.Command, path string) (study.Config, err
 		}
 	}
 	if n := len(o.metrics); n > 0 && n != len(config.Directions) {
-		return config, cli.Usagef("%s for %s", plural(int64(n), "metric"), plural(int64(len(config.Directions)), "direction"))
+		return config, cli.Usagef("%s for %s", cli.Plural(int64(n), "metric"), cli.Plural(int64(len(config.Directions)), "direction"))
 	}
 	seed := o.seed
 	if !c.Flags().Changed("seed") {
@@ -213,7 +213,7 @@ func (a *app) createStudy(ctx context.Context, path string, c study.Config, sear
 
 // existing is what the journal holds if it holds a study of that name.
 func (a *app) existing(path, name string) (*study.Snapshot, error) {
-	r, err := a.openReader(path)
+	r, err := a.OpenReader(path)
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrHeadMissing) {
 		return nil, nil
 	}
@@ -229,9 +229,9 @@ func (a *app) existing(path, name string) (*study.Snapshot, error) {
 }
 
 func (a *app) openOrCreate(ctx context.Context, path string, c study.Config, search searchOptions) (snap *study.Snapshot, created bool, err error) {
-	j, err := a.createJournal(ctx, path)
+	j, err := a.CreateJournal(ctx, path)
 	if errors.Is(err, journal.ErrExist) {
-		j, err = a.openJournal(ctx, path, nil)
+		j, err = a.OpenJournal(ctx, path, nil)
 	}
 	if err != nil {
 		if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
@@ -278,7 +278,7 @@ func sameSpace(a, b *study.Space) bool {
 // spaceFailed is why a search space cannot be read.
 func spaceFailed(path string, err error) error {
 	missing := errors.Is(err, fs.ErrNotExist)
-	if err = failed("read space", path, err); missing {
+	if err = cli.Failed("read space", path, err); missing {
 		return cli.WithHint(err, "check the path of the space file; foldlog study create --help says what is in one")
 	}
 	return err

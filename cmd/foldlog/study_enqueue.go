@@ -43,7 +43,7 @@ many processes it is enqueued. The trial is managed, for ask --lease and for
 		if c.Flags().Changed("key") && o.key == "" {
 			return cli.Usagef("--key is empty")
 		}
-		return failed("study enqueue", args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j study.Storage, st *study.Study) error {
+		return cli.Failed("study enqueue", args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j study.Storage, st *study.Study) error {
 			return a.enqueue(c.Context(), j, st, args[1:], o)
 		}))
 	}

@@ -2,13 +2,12 @@ package main
 
 import (
 	"io"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/optuna"
@@ -37,7 +36,7 @@ otherwise. A pipe or a device is written to.`,
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"csv", "json", "optuna"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if format == "" {
-			format = formatOf(out, "csv", "json")
+			format = cli.FormatOf(out, "csv", "json")
 		}
 		write := studyview.WriteCSV
 		switch format {
@@ -45,40 +44,29 @@ otherwise. A pipe or a device is written to.`,
 		case "json":
 			write = studyview.WriteJSON
 		case "optuna":
-			return failed("study export", args[0], a.exportOptuna(args[0], *name, out))
+			return cli.Failed("study export", args[0], a.exportOptuna(args[0], *name, out))
 		default:
 			return cli.Usagef("--format %q: csv, json or optuna", format)
 		}
-		return failed("study export", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study export", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 			return a.exportTo(out, st.NumTrials(), func(w io.Writer) error { return write(w, snap, st) })
 		}))
 	}
 	return c
 }
 
-// formatOf is the other format if that is the ending of a file's name.
-func formatOf(out, usual, other string) string {
-	if strings.EqualFold(filepath.Ext(out), "."+other) {
-		return other
-	}
-	return usual
-}
-
-// exportTo writes to a file, or to standard output without one.
+// exportTo writes to a file, which is told, or to standard output without one.
 func (a *app) exportTo(out string, trials int, write func(io.Writer) error) error {
-	if out == "" {
-		return cli.Buffered(a.Out(), write)
+	if err := a.WriteOut(out, write); err != nil || out == "" {
+		return err
 	}
-	if err := replaceFile(out, write); err != nil {
-		return failed("write", out, err)
-	}
-	a.Notef("exported %s to %s", plural(int64(trials), "trial"), out)
+	a.Notef("exported %s to %s", cli.Plural(int64(trials), "trial"), out)
 	return nil
 }
 
 // exportOptuna exports one study or, without a name, all that are not deleted.
 func (a *app) exportOptuna(path, name, out string) error {
-	return a.readStudies(path, func(r studyReader) error {
+	return a.readStudies(path, func(r logkind.StudyReader) error {
 		snap, trials := r.Snapshot(), 0
 		var studies []*study.Study
 		if name != "" {

@@ -24,14 +24,14 @@ func (a *app) useStudyFile(ctx context.Context, p *runPlan) error {
 	f := p.file
 	trial := study.NewMemory(nil)
 	if _, _, err := study.OpenOrCreate(ctx, trial, f.Study); err != nil {
-		return failed("study run", f.Path, err)
+		return cli.Failed("study run", f.Path, err)
 	}
 	if err := p.Config.Check(trial.Snapshot()); err != nil {
 		return fmt.Errorf("study run: %w", f.Explain(err))
 	}
 	st, created, err := a.createFromFile(ctx, f, f.Journal)
 	if err != nil {
-		return failed("study run", f.Path, err)
+		return cli.Failed("study run", f.Path, err)
 	}
 	if created {
 		a.Notef("created study %q in %s", st.Config.Name, f.Journal)
@@ -96,14 +96,14 @@ func (a *app) studyCreateFile(c *cobra.Command, o *createOptions, args []string)
 	}
 	st, created, err := a.createFromFile(c.Context(), f, path)
 	if err != nil {
-		return failed("study create", path, err)
+		return cli.Failed("study create", path, err)
 	}
 	if !created && !o.open {
-		return failed("study create", path, alreadyThere(st))
+		return cli.Failed("study create", path, alreadyThere(st))
 	}
 	snap, err := a.existing(path, st.Config.Name)
 	if err != nil {
-		return failed("study create", path, err)
+		return cli.Failed("study create", path, err)
 	}
 	return a.printCreated(path, studyview.SummaryOf(snap, st), studyview.Objectives(st), created, o.asJSON)
 }
@@ -126,7 +126,7 @@ alone.`,
 				_, err := fmt.Fprint(a.Out(), studyfile.Example)
 				return err
 			}
-			return failed("study init", args[0], a.initStudyFile(args[0]))
+			return cli.Failed("study init", args[0], a.initStudyFile(args[0]))
 		},
 	}
 }

@@ -40,7 +40,7 @@ record that a whole one follows on the same line, the whole one is used.`,
 			if len(args) == 2 {
 				to = args[1]
 			}
-			return failed("study import", args[0], a.importOptuna(c.Context(), args[0], to))
+			return cli.Failed("study import", args[0], a.importOptuna(c.Context(), args[0], to))
 		},
 	}
 }
@@ -63,7 +63,7 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 	defer bar.Close()
 	told := &toldLines{bar: bar}
 	opts := &optuna.ImportOptions{
-		Journal:  *a.writerOptions(nil),
+		Journal:  *a.JournalOptions(nil),
 		Fault:    told.tell,
 		Progress: func(done int64) { bar.Set(done, info.Size()) },
 	}
@@ -72,12 +72,12 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	a.Notef("imported %s in %s from %s to %s", plural(int64(done.Trials), "trial"), studiesText(done.Studies), plural(done.Lines, "line"), to)
+	a.Notef("imported %s in %s from %s to %s", cli.Plural(int64(done.Trials), "trial"), studiesText(done.Studies), cli.Plural(done.Lines, "line"), to)
 	if done.Ignored > 0 {
-		a.Notef("%s without effect, as in Optuna: what came too late, or a second time", plural(done.Ignored, "record"))
+		a.Notef("%s without effect, as in Optuna: what came too late, or a second time", cli.Plural(done.Ignored, "record"))
 	}
 	if done.Lost > 0 {
-		return fmt.Errorf("%s could not be used, the first: %w", plural(done.Lost, "line"), told.first)
+		return fmt.Errorf("%s could not be used, the first: %w", cli.Plural(done.Lost, "line"), told.first)
 	}
 	return nil
 }

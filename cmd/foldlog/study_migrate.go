@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study"
@@ -26,14 +27,14 @@ ends up in the kept file, where foldlog verify finds it.`,
 		Args:    operands("PATH"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return failed("study migrate", args[0], a.migrate(c.Context(), args[0]))
+		return cli.Failed("study migrate", args[0], a.migrate(c.Context(), args[0]))
 	}
 	return c
 }
 
 func (a *app) migrate(ctx context.Context, path string) error {
 	var format uint64
-	err := a.readStudies(path, func(r studyReader) error {
+	err := a.readStudies(path, func(r logkind.StudyReader) error {
 		format = r.Header().Format
 		return nil
 	})
@@ -46,7 +47,7 @@ func (a *app) migrate(ctx context.Context, path string) error {
 		if _, _, away, _ := remote.Parse(path, ""); away {
 			return cli.WithHint(fmt.Errorf("it is of format %d", format), "migrate it at the server, where its file is; whatever is written to it there does so too")
 		}
-		j, err := study.OpenJournal(ctx, path, a.writerOptions(nil))
+		j, err := study.OpenJournal(ctx, path, a.JournalOptions(nil))
 		if err != nil {
 			return err
 		}

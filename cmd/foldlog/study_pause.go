@@ -58,7 +58,7 @@ func (a *app) holdCmd(c *cobra.Command, do func(*study.Tx, study.TrialID) error,
 			}
 			numbers = append(numbers, n)
 		}
-		return failed("study "+c.Name(), args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j study.Storage, st *study.Study) error {
+		return cli.Failed("study "+c.Name(), args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j study.Storage, st *study.Study) error {
 			return a.hold(c.Context(), j, st, numbers, do, say)
 		}))
 	}

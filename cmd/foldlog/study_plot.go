@@ -55,7 +55,7 @@ func (a *app) studyPlotCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return failed("study plot", args[1], a.readStudy(args[1], name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study plot", args[1], a.readStudy(args[1], name, func(snap *study.Snapshot, st *study.Study) error {
 			p, err := studyplot.New(kind, snap, st, &flags.Options)
 			if err != nil {
 				return err
@@ -134,7 +134,7 @@ func (a *app) plotStudy(p *studyplot.Plot, f *studyPlotFlags, image imageWriter)
 	charts := p.Scaled()
 	if image != nil {
 		layout := chart.Layout{Width: orElse(f.width, 960), Height: orElse(f.height, p.Pixels()), Columns: p.Columns}
-		return a.outTo(f.out, func(w io.Writer) error { return image(w, charts, layout) })
+		return a.WriteOut(f.out, func(w io.Writer) error { return image(w, charts, layout) })
 	}
 	width, height := 80, 14
 	if out, ok := a.Stdout.(interface{ Fd() uintptr }); ok && a.IsTerminal(a.Stdout) {

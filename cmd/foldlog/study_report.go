@@ -79,7 +79,7 @@ func (a *app) changeTrial(ctx context.Context, doing string, args []string, name
 	if err != nil {
 		return err
 	}
-	return failed(doing, args[0], a.writeStudy(ctx, args[0], name, worker, func(j study.Storage, st *study.Study) error {
+	return cli.Failed(doing, args[0], a.writeStudy(ctx, args[0], name, worker, func(j study.Storage, st *study.Study) error {
 		t, err := pickTrial(j.Snapshot(), st, number)
 		if err != nil {
 			return err

@@ -55,7 +55,7 @@ lease is left alone.`,
 		if err := o.parse(c, args[1:]); err != nil {
 			return err
 		}
-		return failed("study retry", args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j study.Storage, st *study.Study) error {
+		return cli.Failed("study retry", args[0], a.writeStudy(c.Context(), args[0], *name, nil, func(j study.Storage, st *study.Study) error {
 			return a.retry(c.Context(), j, st, &o)
 		}))
 	}

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/runner/studyfile"
 	"github.com/foldlog/foldlog/study"
@@ -121,9 +123,9 @@ func (a *app) studyRun(c *cobra.Command, f *runFlags, path string, command []str
 		return err
 	}
 	path = p.Journal
-	r, err := a.openReader(path)
+	r, err := a.OpenReader(path)
 	if err != nil {
-		return failed("study run", path, err)
+		return cli.Failed("study run", path, err)
 	}
 	defer r.Close()
 	name := f.study
@@ -132,7 +134,7 @@ func (a *app) studyRun(c *cobra.Command, f *runFlags, path string, command []str
 	}
 	st, err := pickStudy(r.Snapshot(), path, name)
 	if err != nil {
-		return failed("study run", path, err)
+		return cli.Failed("study run", path, err)
 	}
 	p.Study = st.ID
 	if f.space != "" {
@@ -141,7 +143,7 @@ func (a *app) studyRun(c *cobra.Command, f *runFlags, path string, command []str
 		}
 	}
 	if err := p.check(r.Snapshot()); err != nil {
-		return failed("study run", path, err)
+		return cli.Failed("study run", path, err)
 	}
 	return a.supervise(c.Context(), r, p)
 }
@@ -198,6 +200,25 @@ func (a *app) planRun(c *cobra.Command, f *runFlags, path string, command []stri
 		return nil, cli.Usagef("--study and a study file exclude each other: the file names the study")
 	}
 	return p, a.useStudyFile(c.Context(), p)
+}
+
+// useServer spells the journal of a run at a server so that its worker processes find
+// it.
+func (a *app) useServer(p *runPlan) error {
+	c, at, err := a.Server(p.Journal)
+	if c != nil {
+		p.Journal = remote.Address(c.Base, at)
+	}
+	return err
+}
+
+// beside is where the logs of trials lie: beside the journal, or, of one at a server,
+// in the current directory.
+func beside(journal string) string {
+	if _, at, away, _ := remote.Parse(journal, ""); away {
+		return path.Base(at)
+	}
+	return journal
 }
 
 // fromFile takes what the command line does not say from a study file.

@@ -184,7 +184,7 @@ func (run *running) print(report runner.Report, took time.Duration, runErr error
 	case run.Trials == 0:
 		run.Notef("no trial is waiting; --trials N, or trials: N in a study file, says how many the study is to have")
 	default:
-		run.Notef("the study has its %s; a larger --trials goes on", plural(int64(run.Trials), "trial"))
+		run.Notef("the study has its %s; a larger --trials goes on", cli.Plural(int64(run.Trials), "trial"))
 	}
 	return cli.WriteFields(run.Out(), pairs...)
 }

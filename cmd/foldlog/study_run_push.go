@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/runner"
@@ -78,7 +79,7 @@ func (p *runPusher) rest() {
 		}
 		if ctx.Err() != nil || !errors.Is(err, metrics.ErrAway) && !errors.Is(err, remote.ErrAway) {
 			p.run.Notef("%s not at the server: %v; foldlog metrics push %s --to %s sends what is missing",
-				plural(int64(left), "run"), err, filepath.Join(p.run.Runs, metrics.RunsDir), p.client.Base)
+				cli.Plural(int64(left), "run"), err, filepath.Join(p.run.Runs, metrics.RunsDir), p.client.Base)
 			return
 		}
 	}

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
@@ -20,7 +19,7 @@ import (
 type running struct {
 	*app
 	*runPlan
-	r   studyReader
+	r   logkind.StudyReader
 	bar *cli.Progress
 
 	mu       sync.Mutex
@@ -33,14 +32,14 @@ type running struct {
 
 // supervise runs the workers and shows what they do. The first interrupt ends
 // ctx and lets them finish; a second one stops their commands.
-func (a *app) supervise(ctx context.Context, r studyReader, p *runPlan) error {
+func (a *app) supervise(ctx context.Context, r logkind.StudyReader, p *runPlan) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("study run: %w", err)
 	}
 	run := a.newRunning(r, p)
 	defer run.bar.Close()
-	stopped, unwatch := a.watchInterrupts(ctx, run.bar, "letting the running trials finish; interrupt again to stop them, the next run takes them up", "stopping the running trials")
+	stopped, unwatch := cli.SecondInterrupt(ctx, run.bar, "letting the running trials finish; interrupt again to stop them, the next run takes them up", "stopping the running trials")
 	defer unwatch()
 	s := runner.Supervisor{
 		Config: p.Config, Workers: p.workers, Timeout: p.timeout, MaxFailures: p.maxFailures, Argv: []string{self, "study", workerCommand},
@@ -67,22 +66,22 @@ func (a *app) supervise(ctx context.Context, r studyReader, p *runPlan) error {
 	}
 	switch {
 	case err != nil:
-		return cli.WithHint(failed("study run", p.Journal, err), runHint(p.Journal, err))
+		return cli.WithHint(cli.Failed("study run", p.Journal, err), runHint(p.Journal, err))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case report.Complete == 0 && report.Failed > 0:
-		err := fmt.Errorf("no trial of this run is complete; %s failed", plural(int64(report.Failed), "trial"))
+		err := fmt.Errorf("no trial of this run is complete; %s failed", cli.Plural(int64(report.Failed), "trial"))
 		hint := "foldlog study show " + p.Journal + " NUMBER says why, with the end of what the trial printed"
 		if run.failures.onlyUnmeasured() {
 			hint = `the command has to print its result on a line of its own: {"` + run.failures.list[0].missing() + `": 0.5}, or ` + run.failures.list[0].missing() + `=0.5`
 		}
-		return cli.WithHint(failed("study run", p.Journal, err), hint)
+		return cli.WithHint(cli.Failed("study run", p.Journal, err), hint)
 	}
 	return nil
 }
 
 // newRunning shows nothing yet. The caller closes its bar.
-func (a *app) newRunning(r studyReader, p *runPlan) *running {
+func (a *app) newRunning(r logkind.StudyReader, p *runPlan) *running {
 	return &running{app: a, runPlan: p, r: r, bar: a.NewProgress("trials", cli.Items), ours: make(map[uint64]bool)}
 }
 
@@ -105,35 +104,4 @@ func runHint(path string, err error) string {
 		return "run the same command again: it takes up what is left, after the grace also what the killed workers had"
 	}
 	return ""
-}
-
-// watchInterrupts tells what an interrupt does, and returns a context that a
-// second one ends; a third ends the process.
-func (a *app) watchInterrupts(first context.Context, bar *cli.Progress, finishing, stopping string) (second context.Context, stop func()) {
-	second, cancel := context.WithCancel(context.Background())
-	go func() {
-		select {
-		case <-second.Done():
-			return
-		case <-first.Done():
-		}
-		again := make(chan os.Signal, 1)
-		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-		bar.Notef("%s", finishing)
-		defer cancel()
-		defer signal.Stop(again)
-		for begun := time.Now(); ; {
-			select {
-			case <-second.Done():
-				return
-			case sig := <-again:
-				if sig == syscall.SIGTERM && time.Since(begun) < cli.SignalEcho {
-					continue
-				}
-				bar.Notef("%s", stopping)
-				return
-			}
-		}
-	}()
-	return second, cancel
 }

@@ -101,7 +101,7 @@ changed: stop the trial and tell it as pruned. The exit status is 0 either way.`
 		if err != nil {
 			return err
 		}
-		return failed("study should-prune", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study should-prune", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 			return a.shouldPrune(snap, st, number, *asJSON)
 		}))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"runtime"
@@ -12,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/internal/cli"
-	"github.com/foldlog/foldlog/journal"
-	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/optuna"
 )
 
@@ -39,7 +36,7 @@ this machine are listened on unless --insecure is given.`,
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:13000", "listen on `HOST:PORT`; port 0 takes a free one")
 	c.Flags().BoolVar(&insecure, "insecure", false, "listen on other than loopback addresses, without any protection")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return failed("study serve-optuna", args[0], a.serveOptuna(c.Context(), args[0], addr, insecure))
+		return cli.Failed("study serve-optuna", args[0], a.serveOptuna(c.Context(), args[0], addr, insecure))
 	}
 	return c
 }
@@ -50,7 +47,7 @@ func (a *app) serveOptuna(ctx context.Context, path, addr string, insecure bool)
 		return err
 	}
 	defer l.Close()
-	j, err := a.openOrCreateJournal(ctx, path)
+	j, err := a.OpenOrCreateJournal(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -94,17 +91,4 @@ func (a *app) listen(ctx context.Context, addr string, insecure bool) (net.Liste
 		a.Notef("listening on %s without any protection: whoever reaches it may read and change every study", addr)
 	}
 	return new(net.ListenConfig).Listen(ctx, "tcp", at.String())
-}
-
-// openOrCreateJournal opens a journal for writing that others may be creating at
-// the same time.
-func (a *app) openOrCreateJournal(ctx context.Context, path string) (study.Storage, error) {
-	j, err := a.openJournal(ctx, path, nil)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return j, err
-	}
-	if j, err = a.createJournal(ctx, path); errors.Is(err, journal.ErrExist) {
-		return a.openJournal(ctx, path, nil)
-	}
-	return j, err
 }

@@ -55,7 +55,7 @@ again, as are those of others that went silent.`,
 			return cli.Usagef("--lease %v: must be 100ms at least", o.lease)
 		}
 		s := &session{app: a, opts: o, path: args[0], running: map[uint64]*runningTrial{}}
-		return failed("study session", args[0], s.serve(c.Context(), a.Stdin))
+		return cli.Failed("study session", args[0], s.serve(c.Context(), a.Stdin))
 	}
 	return c
 }

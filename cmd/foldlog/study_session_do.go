@@ -108,7 +108,7 @@ func (s *session) open(ctx context.Context, r *sessionRequest) (any, error) {
 		}
 		r.Name = config.Name
 	}
-	j, err := s.openJournalSoon(ctx, s.path)
+	j, err := s.OpenJournalSoon(ctx, s.path)
 	if err != nil {
 		return nil, err
 	}

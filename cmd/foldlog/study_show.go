@@ -41,11 +41,11 @@ repeats with what they reported.`,
 			if err != nil {
 				return err
 			}
-			return failed("study show", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+			return cli.Failed("study show", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 				return a.showTrial(snap, st, number, *asJSON)
 			}))
 		}
-		return failed("study show", args[0], a.readStudies(args[0], func(r studyReader) error {
+		return cli.Failed("study show", args[0], a.readStudies(args[0], func(r logkind.StudyReader) error {
 			return a.showStudies(r, args[0], *name, *all, *asJSON)
 		}))
 	}
@@ -76,7 +76,7 @@ type pendingView struct {
 	Effects []string `json:"effects"` // the names of those that are not carried out
 }
 
-func (a *app) showStudies(r studyReader, path, name string, all, asJSON bool) error {
+func (a *app) showStudies(r logkind.StudyReader, path, name string, all, asJSON bool) error {
 	snap := r.Snapshot()
 	shown := shownJournal{Path: path, Format: logkind.FormatName(r.Header().Format), Studies: []shownStudy{}}
 	if name != "" {
@@ -206,7 +206,7 @@ func (a *app) printLive(w io.Writer, live []studyview.Trial) error {
 			lease = leaseText(*v.GraceMS)
 		}
 		t.Row(strconv.FormatUint(v.Number, 10), v.State, attemptOf(v), owner, epoch,
-			a.age(int64(v.StartedMS)), a.age(int64(v.HeartbeatMS)), lease)
+			a.Ago(int64(v.StartedMS)), a.Ago(int64(v.HeartbeatMS)), lease)
 	}
 	return t.Write(w)
 }

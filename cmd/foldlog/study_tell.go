@@ -62,7 +62,7 @@ parameters that waits for the next ask --lease.`,
 		if err != nil {
 			return err
 		}
-		return failed("study tell", args[0], a.writeStudy(c.Context(), args[0], *name, worker, func(j study.Storage, st *study.Study) error {
+		return cli.Failed("study tell", args[0], a.writeStudy(c.Context(), args[0], *name, worker, func(j study.Storage, st *study.Study) error {
 			return a.tell(c.Context(), j, st, &o)
 		}))
 	}

@@ -48,7 +48,7 @@ number. The table rounds to six digits; --json has all of them.`,
 		if err := o.parse(states); err != nil {
 			return err
 		}
-		return failed("study trials", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study trials", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 			return a.listTrials(snap, st, &o)
 		}))
 	}

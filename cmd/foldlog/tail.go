@@ -42,7 +42,7 @@ twice a second; a server that is away is waited for.`,
 		if opts.Follow && errors.Is(err, context.Canceled) {
 			return nil // an interrupt is the only way to end it
 		}
-		return failed("tail", args[0], err)
+		return cli.Failed("tail", args[0], err)
 	}
 	return c
 }

@@ -48,10 +48,10 @@ func (a *app) verify(ctx context.Context, paths []string, opts logkind.VerifyOpt
 	for _, path := range paths {
 		v, err := a.verifyOne(ctx, path, opts)
 		if ctx.Err() != nil {
-			return failed("verify", path, ctx.Err())
+			return cli.Failed("verify", path, ctx.Err())
 		}
-		if noAnswer(err) {
-			return failed("verify", path, err)
+		if logkind.NoAnswer(err) {
+			return cli.Failed("verify", path, err)
 		}
 		if err != nil {
 			v.Faults = append(v.Faults, logkind.Place{
@@ -72,7 +72,7 @@ func (a *app) verify(ctx context.Context, paths []string, opts logkind.VerifyOpt
 	if faulty == 0 {
 		return nil
 	}
-	err := fmt.Errorf("verify: %d of %s faulty", faulty, plural(int64(len(paths)), "log"))
+	err := fmt.Errorf("verify: %d of %s faulty", faulty, cli.Plural(int64(len(paths)), "log"))
 	if damaged == "" {
 		return err
 	}
@@ -100,7 +100,7 @@ func printVerification(w io.Writer, v logkind.Verification) error {
 	}
 	line := fmt.Sprintf("%-7s %s", word, cli.Safe(v.Path))
 	if v.Kind != "" {
-		line += fmt.Sprintf("  %s, %s, %s", strings.TrimSpace(v.Kind+" "+v.Format), plural(v.Events, "event"), cli.Size(v.Bytes))
+		line += fmt.Sprintf("  %s, %s, %s", strings.TrimSpace(v.Kind+" "+v.Format), cli.Plural(v.Events, "event"), cli.Size(v.Bytes))
 	}
 	fmt.Fprintln(w, line)
 	printPlaces(w, "fault", v.Faults)

@@ -68,6 +68,14 @@ func (e *Env) Time() time.Time {
 	return e.Now()
 }
 
+// Ago spells how long ago a time of Unix milliseconds was, "" for 0.
+func (e *Env) Ago(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return Age(e.Time(), time.UnixMilli(ms))
+}
+
 // Notef prints one line for people to standard error, unless Quiet. The line
 // is made safe for a terminal.
 func (e *Env) Notef(format string, args ...any) {

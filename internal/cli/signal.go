@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// SignalEcho is for how long a SIGTERM is no second one: timeout(1) and others send it to
+// signalEcho is for how long a SIGTERM is no second one: timeout(1) and others send it to
 // a process and to its group, which is to the process twice.
-const SignalEcho = 250 * time.Millisecond
+const signalEcho = 250 * time.Millisecond
 
 // Interruptible derives a context that the first SIGINT or SIGTERM cancels,
 // with a SignalError as its cause. A second signal ends the process as if
-// nothing had caught it, but for an echo (see SignalEcho). The caller must call stop.
+// nothing had caught it, but for an echo (see signalEcho). The caller must call stop.
 func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 1)
@@ -42,9 +42,40 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	})
 }
 
+// SecondInterrupt tells what an interrupt, which ends first, does, and returns a context
+// that a second one ends; a third ends the process. The caller must call stop.
+func SecondInterrupt(first context.Context, bar *Progress, finishing, stopping string) (second context.Context, stop func()) {
+	second, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-second.Done():
+			return
+		case <-first.Done():
+		}
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		bar.Notef("%s", finishing)
+		defer cancel()
+		defer signal.Stop(again)
+		for begun := time.Now(); ; {
+			select {
+			case <-second.Done():
+				return
+			case sig := <-again:
+				if sig == syscall.SIGTERM && time.Since(begun) < signalEcho {
+					continue
+				}
+				bar.Notef("%s", stopping)
+				return
+			}
+		}
+	}()
+	return second, cancel
+}
+
 // takeEchoes keeps the same signal again from ending the process.
 func takeEchoes(ch <-chan os.Signal, stopped <-chan struct{}) {
-	for end := time.After(SignalEcho); ; {
+	for end := time.After(signalEcho); ; {
 		select {
 		case sig := <-ch:
 			if sig != syscall.SIGTERM {

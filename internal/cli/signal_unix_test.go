@@ -52,5 +52,5 @@ func TestATermToTheProcessAndItsGroupIsOne(t *testing.T) {
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil { // which would end the test
 		t.Fatal(err)
 	}
-	time.Sleep(SignalEcho / 5) // the signal is delivered at some time
+	time.Sleep(signalEcho / 5) // the signal is delivered at some time
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"crypto/rand"
@@ -8,16 +8,33 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
-
-	"github.com/foldlog/foldlog/internal/cli"
 )
 
-// replaceFile writes a file beside path and renames it to path once it is
+// WriteOut writes a result to standard output, or to a file that is replaced once it is
+// complete (see ReplaceFile).
+func (e *Env) WriteOut(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return Buffered(e.Out(), write)
+	}
+	return Failed("write", path, ReplaceFile(path, write))
+}
+
+// FormatOf is the format in which a file is written: the other one if that is the ending
+// of its name.
+func FormatOf(path, usual, other string) string {
+	if strings.EqualFold(filepath.Ext(path), "."+other) {
+		return other
+	}
+	return usual
+}
+
+// ReplaceFile writes a file beside path and renames it to path once it is
 // complete and on disk. On an error path is as it was. The file that a link
 // leads to is replaced, and not the link. What is not a regular file, such as a
 // pipe or a device, is written to.
-func replaceFile(path string, write func(io.Writer) error) error {
+func ReplaceFile(path string, write func(io.Writer) error) error {
 	mode := fs.FileMode(0o666)
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
@@ -40,7 +57,7 @@ func writeThrough(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(cli.Buffered(f, write), f.Close())
+	return errors.Join(Buffered(f, write), f.Close())
 }
 
 func writeAndRename(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
@@ -54,7 +71,7 @@ func writeAndRename(path string, mode fs.FileMode, write func(io.Writer) error) 
 			os.Remove(temporary)
 		}
 	}()
-	err = cli.Buffered(f, write)
+	err = Buffered(f, write)
 	if err == nil {
 		err = f.Sync()
 	}

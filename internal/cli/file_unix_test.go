@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package cli
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func TestReplacedFileKeepsItsModeAndTheLinkToIt(t *testing.T) {
 	if err := errors.Join(os.WriteFile(real, []byte("old"), 0o600), os.Symlink("real", link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := replaceFile(link, hello); err != nil {
+	if err := ReplaceFile(link, hello); err != nil {
 		t.Fatal(err)
 	}
 	checkFile(t, real, "hello")
@@ -50,7 +50,7 @@ func TestPipeIsWrittenToAndNotReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- replaceFile(pipe, hello) }()
+	go func() { done <- ReplaceFile(pipe, hello) }()
 	checkFile(t, pipe, "hello")
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -66,11 +66,11 @@ func TestFileStaysAsItWasIfItsReplacementFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	fault := errors.New("fault")
-	if err := replaceFile(path, func(w io.Writer) error { return errors.Join(hello(w), fault) }); !errors.Is(err, fault) {
+	if err := ReplaceFile(path, func(w io.Writer) error { return errors.Join(hello(w), fault) }); !errors.Is(err, fault) {
 		t.Errorf("error %v, want %v", err, fault)
 	}
 	checkFile(t, path, "old")
-	if err := replaceFile(filepath.Dir(path), hello); !errors.Is(err, syscall.EISDIR) {
+	if err := ReplaceFile(filepath.Dir(path), hello); !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("a directory: %v", err)
 	}
 }
