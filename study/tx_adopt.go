@@ -2,7 +2,6 @@ package study
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -116,13 +115,15 @@ func adoptMutation(op *LifecycleFenced) (err error) {
 // checkDrawn refuses parameters that are doubled or whose value is not of their
 // distribution.
 func checkDrawn(id TrialID, params []Param) error {
-	for i, p := range params {
-		if slices.ContainsFunc(params[:i], func(q Param) bool { return q.Name == p.Name }) {
+	seen := make(map[string]bool, len(params))
+	for _, p := range params {
+		if seen[p.Name] {
 			return fmt.Errorf("trial %d: %w: parameter %.80q is there twice", id, ErrInvalid, p.Name)
 		}
 		if !fits(p.Dist, p.Value) {
 			return fmt.Errorf("trial %d: %w: parameter %.80q: %v is not a value of its distribution", id, ErrInvalid, p.Name, p.Value)
 		}
+		seen[p.Name] = true
 	}
 	return nil
 }

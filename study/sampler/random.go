@@ -27,7 +27,7 @@ func (Random) Sample(h *History, space []study.SpaceParam) ([]study.Value, error
 	rng := h.rng(0)
 	values := make([]study.Value, len(space))
 	for i, p := range space {
-		v, err := Draw(rng, p.Dist)
+		v, err := draw(rng, p.Dist)
 		if err != nil {
 			return nil, fmt.Errorf("parameter %q: %w", p.Name, err)
 		}
@@ -36,8 +36,8 @@ func (Random) Sample(h *History, space []study.SpaceParam) ([]study.Value, error
 	return values, nil
 }
 
-// Draw draws one value from a distribution. The error wraps [study.ErrInvalid].
-func Draw(rng *rand.Rand, dist study.Distribution) (study.Value, error) {
+// draw draws one value from a distribution. The error wraps [study.ErrInvalid].
+func draw(rng *rand.Rand, dist study.Distribution) (study.Value, error) {
 	if err := checkDist(dist); err != nil {
 		return study.Value{}, err
 	}

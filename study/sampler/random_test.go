@@ -85,25 +85,25 @@ func TestDrawsStayWithinTheirDistribution(t *testing.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		low := rapid.Float64Range(-1e300, 1e300).Draw(t, "low")
 		high := rapid.Float64Range(low, math.MaxFloat64).Draw(t, "high")
-		f, err := Draw(rng, study.FloatDist{Low: low, High: high})
+		f, err := draw(rng, study.FloatDist{Low: low, High: high})
 		if err != nil || !(f.F64() >= low && f.F64() <= high) {
 			t.Fatalf("%v of [%v, %v]: %v", f, low, high, err)
 		}
 		a := rapid.Int64().Draw(t, "a")
 		b := rapid.Int64Min(a).Draw(t, "b")
 		step := rapid.Int64Range(1, 100).Draw(t, "step")
-		i, err := Draw(rng, study.IntDist{Low: a, High: b, Step: step})
+		i, err := draw(rng, study.IntDist{Low: a, High: b, Step: step})
 		if err != nil || i.I64() < a || i.I64() > b || (uint64(i.I64())-uint64(a))%uint64(step) != 0 {
 			t.Fatalf("%v of [%d, %d] by %d: %v", i, a, b, step, err)
 		}
 		low = rapid.Float64Range(1e-300, 1e300).Draw(t, "loglow")
 		high = rapid.Float64Range(low, 1e300).Draw(t, "loghigh")
-		if f, _ = Draw(rng, study.FloatDist{Low: low, High: high, Log: true}); !(f.F64() >= low && f.F64() <= high) {
+		if f, _ = draw(rng, study.FloatDist{Low: low, High: high, Log: true}); !(f.F64() >= low && f.F64() <= high) {
 			t.Fatalf("%v of log [%v, %v]", f, low, high)
 		}
 		a = rapid.Int64Min(1).Draw(t, "loga")
 		b = rapid.Int64Min(a).Draw(t, "logb")
-		if i, _ = Draw(rng, study.IntDist{Low: a, High: b, Log: true, Step: 1}); i.I64() < a || i.I64() > b {
+		if i, _ = draw(rng, study.IntDist{Low: a, High: b, Log: true, Step: 1}); i.I64() < a || i.I64() > b {
 			t.Fatalf("%v of log [%d, %d]", i, a, b)
 		}
 	})
@@ -128,7 +128,7 @@ func TestDrawsAreEven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			counts := make([]int, c.cells)
 			for range n {
-				v, err := Draw(rng, c.dist)
+				v, err := draw(rng, c.dist)
 				if err != nil {
 					t.Fatal(err)
 				}
