@@ -26,6 +26,7 @@ type group struct {
 	payload []byte
 	base    Head
 	next    uint64
+	ran     []*request // in order, with what their transactions said
 }
 
 // NextSeq returns the sequence number that the next operation will have.
@@ -91,28 +92,24 @@ func (w *Writer) commit(rs []*request) {
 	}
 	w.due = 0
 	g := &group{w: w, base: w.reader.snap.head, next: w.reader.snap.head.Ops + 1}
-	var members []*request
 	for i, r := range rs {
 		if r.fn == nil {
 			settle([]*request{r}, nil)
 			continue
 		}
-		err := g.run(r)
-		if errors.Is(err, errExtentFull) || len(g.payload) >= groupBytes {
-			if err == nil {
-				members = append(members, r)
-				i++
-			}
+		r.alone = len(g.payload) == 0
+		r.err = g.run(r)
+		if errors.Is(r.err, errExtentFull) {
 			w.putBack(rs[i:])
 			break
 		}
-		if err != nil {
-			settle([]*request{r}, err)
-			continue
+		g.ran = append(g.ran, r)
+		if len(g.payload) >= groupBytes {
+			w.putBack(rs[i+1:])
+			break
 		}
-		members = append(members, r)
 	}
-	w.finish(g, members)
+	w.finish(g)
 }
 
 // run runs one transaction and drops its lines if it fails.
@@ -129,15 +126,34 @@ func (g *group) run(r *request) error {
 	return err
 }
 
-// finish publishes a group and tells its members.
-func (w *Writer) finish(g *group, members []*request) {
+// finish publishes a group and tells its members. Those that were refused, or found
+// that there was nothing to do, may have seen operations of others in the group: they
+// are told once those are published.
+func (w *Writer) finish(g *group) {
+	published, err := false, error(nil)
 	if len(g.payload) == 0 {
-		w.m.Settle(true)
-		settle(members, nil)
-		return
+		_, err = w.unmoved(g.base)
+		w.m.Settle(err == nil)
+	} else {
+		published, err = w.publishGroup(g)
 	}
+	switch {
+	case errors.Is(err, errFenced):
+		w.layDown()
+		w.putBack(g.ran)
+	case err == nil || published:
+		g.tell(err)
+	default:
+		w.putBack(g.rested())
+		g.tell(err)
+	}
+}
+
+// publishGroup publishes a group that has operations and brings the machine to where
+// the history is.
+func (w *Writer) publishGroup(g *group) (published bool, err error) {
 	began := time.Now()
-	published, err := w.publish(g)
+	published, err = w.publish(g)
 	w.m.Settle(published)
 	if published {
 		w.show(nil)
@@ -145,17 +161,38 @@ func (w *Writer) finish(g *group, members []*request) {
 		w.hide()
 	}
 	waiting, _ := w.pending()
-	w.due, w.took = waiting+len(members), time.Since(began)
+	w.due, w.took = waiting+len(g.ran), time.Since(began)
 	if err != nil {
 		w.seal()
 	}
-	if errors.Is(err, errFenced) {
-		w.layDown()
-		w.putBack(members)
-		return
-	}
-	if !published && w.catchUp() != nil {
+	if !published && !errors.Is(err, errFenced) && w.catchUp() != nil {
 		w.layDown() // whoever holds it next catches up first
 	}
-	settle(members, err)
+	return published, err
+}
+
+// rested takes out of a group that was not published those that were refused after
+// they had seen operations of it: they are to be run again.
+func (g *group) rested() (again []*request) {
+	told := g.ran[:0:0]
+	for _, r := range g.ran {
+		if r.err != nil && !r.alone {
+			again = append(again, r)
+		} else {
+			told = append(told, r)
+		}
+	}
+	g.ran = told
+	return again
+}
+
+// tell settles the members of a group, those that were refused with their own error.
+func (g *group) tell(err error) {
+	for _, r := range g.ran {
+		if r.err != nil {
+			settle([]*request{r}, r.err)
+		} else {
+			settle([]*request{r}, err)
+		}
+	}
 }

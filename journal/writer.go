@@ -47,6 +47,7 @@ type Writer struct {
 // request is one call of Do or Refresh.
 type request struct {
 	fn      func(*Tx) error // nil: refresh only
+	alone   bool            // it saw nothing but what was published when it ran
 	err     error
 	settled chan struct{}
 }
@@ -122,7 +123,8 @@ func (w *Writer) Header() Header { return w.header }
 // operations that it appends in one extent. Nil means that they are durable. If
 // fn fails nothing of it is published. Fn runs on the writer's own goroutine
 // and may run again if the lease was lost before anything was published, so it
-// must have no effect beside its results.
+// must have no effect beside its results. What fn answered, an error or that there
+// is nothing to append, is told once everything that it saw is published.
 //
 // Errors: that of fn; [*TooLargeError]; [*UncertainError]; ctx's, if the
 // operations were not begun; everything else says that nothing was published.
