@@ -90,12 +90,11 @@ func (s *Stream) End(ctx context.Context, end End) error {
 // If the item is created it does nothing.
 func (s *Stream) Create(ctx context.Context) error {
 	s.mu.Lock()
-	created := s.creation == nil
-	s.mu.Unlock()
-	if created {
+	defer s.mu.Unlock()
+	if s.creation == nil {
 		return nil
 	}
-	return s.write(ctx, nil)
+	return s.batch(ctx, nil)
 }
 
 // Sub opens an item that a step of this one makes: its identity is that of SubItem.
@@ -192,6 +191,11 @@ func (s *Stream) checkCreation() error {
 func (s *Stream) write(ctx context.Context, events []*Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.batch(ctx, events)
+}
+
+// batch is write for a caller who holds the lock.
+func (s *Stream) batch(ctx context.Context, events []*Event) error {
 	if s.err != nil {
 		return s.err
 	}

@@ -199,6 +199,7 @@ func (w *Writer) successor() string {
 // that are there already are the same, so they count once.
 func (w *Writer) append(rows arrow.RecordBatch) error {
 	r := retries{log: w.log}
+	var doubt *memwal.Writer // the last claim in which the rows may have come about
 	for {
 		mem, err := w.current()
 		if err != nil {
@@ -208,6 +209,9 @@ func (w *Writer) append(rows arrow.RecordBatch) error {
 		if err == nil {
 			r.over(nil)
 			return nil
+		}
+		if errors.Is(err, memwal.ErrUnsure) {
+			doubt = mem
 		}
 		if errors.Is(err, memwal.ErrUnsure) || errors.Is(err, memwal.ErrClosed) {
 			again := w.reclaim(mem)
@@ -220,24 +224,27 @@ func (w *Writer) append(rows arrow.RecordBatch) error {
 			return w.fence("", err)
 		}
 		if isFinal(err) || !r.again(w.life, err) {
-			return w.outcome(mem, r.givenUp(err))
+			return w.outcome(doubt, r.givenUp(err))
 		}
 	}
 }
 
-// outcome is the error of an append that was given up.
-func (w *Writer) outcome(mem *memwal.Writer, err error) error {
+// outcome is the error of an append that was given up. If one of its tries was in doubt,
+// so is the append, whatever the last one failed with.
+func (w *Writer) outcome(doubt *memwal.Writer, err error) error {
 	var fenced *FencedError
 	if errors.As(w.Err(), &fenced) {
 		return fenced
 	}
-	if errors.Is(err, memwal.ErrUnsure) {
-		w.mu.Lock()
-		w.doubt = mem
-		w.mu.Unlock()
-		return fmt.Errorf("%w: %w", ErrUnsure, err)
+	if doubt == nil {
+		return err
 	}
-	return err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mem == doubt { // else nothing that was on its way can come about any more
+		w.doubt = doubt
+	}
+	return fmt.Errorf("%w: %w", ErrUnsure, err)
 }
 
 // current returns the claim to append with.

@@ -1,0 +1,108 @@
+package datagen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/foldlog/foldlog/objstore"
+)
+
+// TestACheckpointThatMayBeInTheLogIsNeverSaidNotToBe loses the answer of the write that
+// makes a checkpoint count, and then the storage fails for longer than is waited: wholly,
+// or so that the shard can be claimed anew but nothing written to it.
+func TestACheckpointThatMayBeInTheLogIsNeverSaidNotToBe(t *testing.T) {
+	for name, fails := range map[string]func(objstore.Call) bool{
+		"all fails":              func(objstore.Call) bool { return true },
+		"what is written, fails": func(c objstore.Call) bool { return strings.Contains(c.Key, "_gen_") && c.Mutates() },
+	} {
+		for _, arrived := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				mem := objstore.NewMemory()
+				var armed, down atomic.Bool
+				store := objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+					manifest := c.Op == "put if absent" && strings.Contains(c.Key, "/manifest/")
+					switch {
+					case manifest && armed.CompareAndSwap(true, false):
+						down.Store(true)
+						return objstore.Fate{Err: objstore.ErrAmbiguous, Done: arrived}
+					case down.Load() && fails(c):
+						return objstore.Fate{Err: errors.New("storage is down")}
+					}
+					return objstore.Fate{}
+				})
+				opts := Options{LeaseTerm: 5 * time.Second, RetryFor: 100 * time.Millisecond}
+				l, err := OpenOrCreate(t.Context(), store, "digits", "first", opts)
+				check(t, err)
+				w := newWriter(t, l)
+				s, err := w.Open(t.Context(), "a", CreateOptions{})
+				check(t, err)
+				check(t, s.Checkpoint(t.Context(), step(0), nil))
+				armed.Store(true)
+				err = s.Checkpoint(t.Context(), step(1), []Change{set("x", 1)})
+				down.Store(false)
+				if !errors.Is(err, ErrUnsure) {
+					t.Errorf("the checkpoint: %v", err)
+				}
+				for !s.Item().Done("step-1") {
+					if errors.Is(err, ErrUnsure) {
+						s, err = w.Open(t.Context(), "a", CreateOptions{})
+						check(t, err)
+						continue
+					}
+					check(t, s.Checkpoint(t.Context(), step(1), []Change{set("x", 1)}))
+				}
+				check(t, s.End(t.Context(), EndCompleted))
+				it := itemOf(t, mem, "a")
+				if len(it.Faults) > 0 || it.Status != StatusCompleted || it.LastSeq != 4 {
+					t.Errorf("%s up to %d, faults %v", it.Status, it.LastSeq, it.Faults)
+				}
+			})
+		}
+	}
+}
+
+// itemOf folds an item as a new reader finds it.
+func itemOf(t *testing.T, s objstore.Store, id string) *Item {
+	t.Helper()
+	v, err := newLog(t, s).View(t.Context())
+	check(t, err)
+	it, err := v.Item(t.Context(), id, AsOf{})
+	check(t, err)
+	return it
+}
+
+// TestStreamsAreCreatedOnce has callers create new items at once, as sub-items that are
+// opened at once do with their parent.
+func TestStreamsAreCreatedOnce(t *testing.T) {
+	w := newWriter(t, newLog(t, objstore.NewMemory()))
+	for i := range 20 {
+		s, err := w.Open(t.Context(), fmt.Sprint(i), CreateOptions{})
+		check(t, err)
+		var all sync.WaitGroup
+		s.mu.Lock() // for so long, and once more, that all wait and then take turns
+		for range 4 {
+			all.Go(func() {
+				if err := s.Create(context.Background()); err != nil {
+					t.Errorf("item %d: %v", i, err)
+				}
+			})
+		}
+		for range 2 {
+			time.Sleep(2 * time.Millisecond)
+			s.mu.Unlock()
+			s.mu.Lock()
+		}
+		s.mu.Unlock()
+		all.Wait()
+		check(t, s.End(t.Context(), EndCompleted))
+		if it := s.Item(); it.Creations != 1 || it.LastSeq != 1 {
+			t.Errorf("item %+v", it)
+		}
+	}
+}
