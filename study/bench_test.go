@@ -1,9 +1,11 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 )
 
 // history is a study of n trials with ten operations each, as encoded lines.
@@ -36,6 +38,57 @@ func history(tb testing.TB, trials int) [][]byte {
 	return ops
 }
 
+// managedHistory is what `study run` leaves of n trials: fourteen operations each, with
+// the run and the log of each trial, and its outbox driven to its end.
+func managedHistory(tb testing.TB, trials int) (ops [][]byte) {
+	tb.Helper()
+	f := NewFold()
+	update := func(fn func(tx *Tx) error) {
+		d := f.Draft()
+		log := &replicaLog{memoryLog: memoryLog{opts: &MemoryOptions{Worker: 1 << 52, MaxOpBytes: DefaultMaxOpBytes}, at: 1_700_000_000_000, seq: d.Seq}}
+		tx := &Tx{draft: d, log: log}
+		if err := errors.Join(tx.end(fn(tx)), d.Commit()); err != nil {
+			tb.Fatal(err)
+		}
+		ops = append(ops, log.ops...)
+	}
+	update(func(tx *Tx) error {
+		_, err := tx.CreateStudy(Config{Name: "bench", Directions: []Direction{Minimize}})
+		return err
+	})
+	for i := range trials {
+		update(func(tx *Tx) error { return managedTrial(tx, i) })
+	}
+	return ops
+}
+
+func managedTrial(tx *Tx, i int) error {
+	ref, err := tx.LifecycleReserve(0, nil, 0)
+	if err != nil {
+		return err
+	}
+	fence, err := tx.LifecycleClaim(ref.ID, Claim{From: Waiting, Worker: tx.Worker(), HeartbeatMillis: tx.AtMillis(), Params: []Param{
+		{Name: "lr", Dist: FloatDist{Low: 1e-5, High: 0.1, Log: true}, Value: F64(0.1 / float64(i+1+1<<20))},
+		{Name: "layers", Dist: IntDist{Low: 1, High: 8, Step: 1}, Value: I64(4)},
+	}})
+	if err != nil {
+		return err
+	}
+	errs := []error{
+		tx.SetLease(fence, time.Minute),
+		tx.LifecycleSystemAttr(fence, SystemPrefix+"log", fmt.Appendf(nil, `"bench.atj.logs/bench/%d.log"`, i)),
+		tx.LifecycleSystemAttr(fence, SystemPrefix+"run", fmt.Appendf(nil, `{"slug":"bench-%d","stream":"%016x"}`, i, i)),
+	}
+	for step := range uint64(5) {
+		errs = append(errs, tx.LifecycleFenced(fence, &MutateReport{Step: step, Values: []float64{1 / float64(uint64(i)+step+1)}}))
+	}
+	errs = append(errs, tx.LifecycleTerminal(fence, Completed(1/float64(i+1)), &RetryPolicy{}))
+	for phase := PhaseSampler; phase <= PhaseEffects; phase++ {
+		errs = append(errs, tx.OutboxAdvance(EntryKey{Trial: ref.ID, Epoch: fence.Epoch}, phase, Advance{}))
+	}
+	return errors.Join(errs...)
+}
+
 func replay(tb testing.TB, ops [][]byte) *Fold {
 	tb.Helper()
 	f := NewFold()
@@ -52,14 +105,41 @@ func replay(tb testing.TB, ops [][]byte) *Fold {
 	return f
 }
 
-// BenchmarkReplay decodes and folds; one iteration is one history.
+// histories are the ways in which trials are written.
+var histories = []struct {
+	name string
+	of   func(tb testing.TB, trials int) [][]byte
+}{{"raw", history}, {"managed", managedHistory}}
+
+// BenchmarkReplay decodes and folds histories of very different lengths: what an
+// operation takes must not grow with them. One iteration is one history.
 func BenchmarkReplay(b *testing.B) {
-	ops := history(b, 20_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		replay(b, ops)
+	for _, h := range histories {
+		for _, trials := range []int{10_000, 50_000, 200_000} {
+			b.Run(fmt.Sprintf("%s/trials=%d", h.name, trials), func(b *testing.B) {
+				ops := h.of(b, trials)
+				perOperation(b, len(ops), func() { replay(b, ops) })
+			})
+		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(ops)), "ns/op-line")
+}
+
+// perOperation runs f, which works on n operations, and reports what each takes.
+func perOperation(b *testing.B, n int, f func()) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	b.ResetTimer()
+	rounds := 0
+	for b.Loop() {
+		f()
+		rounds++
+	}
+	runtime.ReadMemStats(&after)
+	total := float64(n) * float64(rounds)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/total, "ns/operation")
+	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/total, "allocs/operation")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/total, "B/operation")
 }
 
 // BenchmarkMemory reports what the state of a million operations takes.

@@ -56,7 +56,12 @@ type scratch struct {
 	renew        LifecycleRenew
 	fenced       LifecycleFenced
 	mutateReport MutateReport
+	mutateParams MutateParams
+	mutateAttr   MutateUserAttr
 	terminal     LifecycleTerminal
+	outcome      []float64
+	intent       Intent
+	advance      OutboxAdvance
 }
 
 // maxInterned bounds the memory of a decoder whatever it is fed.

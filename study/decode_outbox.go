@@ -11,7 +11,8 @@ var (
 )
 
 func (d *Decoder) outboxAdvance(kindSeen bool) Op {
-	op := new(OutboxAdvance)
+	op := &d.ops.advance
+	*op = OutboxAdvance{}
 	t := track(outboxAdvanceFields, kindSeen)
 	for t.next(d) {
 		switch t.field {

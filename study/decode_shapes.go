@@ -6,37 +6,27 @@ import (
 	"github.com/foldlog/foldlog/internal/serde"
 )
 
-// inner is a decoder for a value whose shape is ours: it shares the interned
-// strings, and any fault in it only means "not our shape".
+// inner is a decoder for a value whose shape is ours: any fault in it only means
+// "not our shape".
 func (d *Decoder) inner(raw []byte) *Decoder {
-	in := &Decoder{raw: raw, names: d.names, dists: d.dists}
+	in := &Decoder{raw: raw}
 	in.s.Reset(raw)
 	return in
 }
 
-// mutation reads what a fenced operation changes.
+// mutation reads what a fenced operation changes: in passing if its shape is ours,
+// otherwise once more from its beginning.
 func (d *Decoder) mutation() Mutation {
+	before := d.s
+	if m := d.knownMutation(); m != nil {
+		return m
+	}
+	d.s = before
 	raw := d.s.Raw()
 	if d.s.Err() != nil {
 		return nil
 	}
-	if m := d.reportMutation(raw); m != nil {
-		return m
-	}
-	in := d.inner(raw)
-	if in.s.Peek() == '"' && in.s.String() == "Pause" && in.s.End() == nil {
-		return &MutatePause{}
-	}
-	in.s.Reset(raw)
-	var m Mutation
-	n := 0
-	for in.s.Object(); in.s.NextKey(); n++ {
-		m = in.taggedMutation()
-	}
-	if in.s.End() != nil || n != 1 || m == nil {
-		return &MutateOther{Raw: raw}
-	}
-	return m
+	return &MutateOther{Raw: raw}
 }
 
 var (
@@ -47,35 +37,19 @@ var (
 	mutateErrorFields  = objectFields("message")
 )
 
-// reportMutation is the hot case: it allocates nothing. Nil if raw is
-// something else.
-func (d *Decoder) reportMutation(raw []byte) *MutateReport {
-	const prefix = `{"Report":`
-	if len(raw) < len(prefix) || string(raw[:len(prefix)]) != prefix {
-		return nil
-	}
-	m := &d.ops.mutateReport
-	m.Step, m.Values = 0, m.Values[:0]
-	s := serde.NewScanner(raw)
-	var k known
-	n := 0
-	for s.Object(); s.NextKey(); n++ {
-		for s.Object(); s.NextKey(); {
-			switch string(s.Key()) {
-			case "step":
-				k.saw(0)
-				m.Step = s.Uint64()
-			case "values":
-				k.saw(1)
-				for s.Array(); s.NextElem(); {
-					m.Values = append(m.Values, s.Float64())
-				}
-			default:
-				return nil
-			}
+// knownMutation is nil if what comes next is none of our shapes.
+func (d *Decoder) knownMutation() (m Mutation) {
+	if d.s.Peek() == '"' {
+		if string(d.s.Bytes()) != "Pause" || d.s.Err() != nil {
+			return nil
 		}
+		return &MutatePause{}
 	}
-	if s.End() != nil || n != 1 || !k.exactly(2) {
+	n := 0
+	for d.s.Object(); d.s.NextKey(); n++ {
+		m = d.taggedMutation()
+	}
+	if d.s.Err() != nil || n != 1 {
 		return nil
 	}
 	return m
@@ -84,29 +58,14 @@ func (d *Decoder) reportMutation(raw []byte) *MutateReport {
 func (d *Decoder) taggedMutation() Mutation {
 	switch string(d.s.Key()) {
 	case "Report":
-		m := new(MutateReport)
-		d.object(mutateReportFields, func(field int) {
-			if field == 0 {
-				m.Step = d.s.Uint64()
-			} else {
-				m.Values = d.floats(nil)
-			}
-		})
-		return m
+		return d.reportMutation()
 	case "ParamsBatch":
-		m := new(MutateParams)
-		d.object(mutateParamsFields, func(int) { m.Params = d.params(nil) })
+		m := &d.ops.mutateParams
+		m.Params = m.Params[:0]
+		d.object(mutateParamsFields, func(int) { m.Params = d.params(m.Params) })
 		return m
 	case "SetUserAttr":
-		m := new(MutateUserAttr)
-		d.object(mutateAttrFields, func(field int) {
-			if field == 0 {
-				m.Key = d.s.String()
-			} else {
-				m.Value = d.s.Raw()
-			}
-		})
-		return m
+		return d.attrMutation()
 	case "PutState":
 		m := new(MutateState)
 		d.object(mutateStateFields, func(int) { m.Blob = d.blob() })
@@ -118,6 +77,32 @@ func (d *Decoder) taggedMutation() Mutation {
 	}
 	d.s.Skip()
 	return nil
+}
+
+func (d *Decoder) reportMutation() Mutation {
+	m := &d.ops.mutateReport
+	m.Step, m.Values = 0, m.Values[:0]
+	d.object(mutateReportFields, func(field int) {
+		if field == 0 {
+			m.Step = d.s.Uint64()
+		} else {
+			m.Values = d.floats(m.Values)
+		}
+	})
+	return m
+}
+
+func (d *Decoder) attrMutation() Mutation {
+	m := &d.ops.mutateAttr
+	*m = MutateUserAttr{}
+	d.object(mutateAttrFields, func(field int) {
+		if field == 0 {
+			m.Key = d.intern(d.s.Bytes())
+		} else {
+			m.Value = d.s.Raw()
+		}
+	})
+	return m
 }
 
 // object reads an object with exactly these fields.
@@ -132,13 +117,36 @@ func (d *Decoder) object(set *fieldSet, read func(field int)) {
 	}
 }
 
-// outcome reads how a trial ended. Of a strange shape it keeps the text and
-// tells what it can.
+// outcome reads how a trial ended: in passing if its shape is ours, otherwise once
+// more from its beginning.
 func (d *Decoder) outcome() Outcome {
+	before := d.s
+	if o, ok := d.knownOutcome(); ok {
+		return o
+	}
+	d.s = before
 	raw := d.s.Raw()
 	if d.s.Err() != nil {
 		return Outcome{}
 	}
+	return d.strangeOutcome(raw)
+}
+
+func (d *Decoder) knownOutcome() (o Outcome, ours bool) {
+	n := 0
+	for d.s.Object(); d.s.NextKey(); n++ {
+		if o.State, ours = outcomeState(d.s.Key()); ours {
+			ours = d.outcomeBody(&o)
+		}
+		if !ours {
+			return o, false
+		}
+	}
+	return o, n == 1 && d.s.Err() == nil
+}
+
+// strangeOutcome keeps the text of an outcome and tells what it can.
+func (d *Decoder) strangeOutcome(raw []byte) Outcome {
 	in := d.inner(raw)
 	o := Outcome{State: Failed} // of what cannot be told
 	tags, strange := 0, false
@@ -194,7 +202,8 @@ func (d *Decoder) outcomeBody(o *Outcome) bool {
 		switch key := string(d.s.Key()); {
 		case key == "values" && o.State == Complete && d.s.Peek() == '[':
 			k.saw(0)
-			o.Values = d.floats(nil)
+			o.Values = d.floats(d.ops.outcome[:0])
+			d.ops.outcome = o.Values
 		case key == "error" && o.State == Failed && d.s.Peek() == '"':
 			k.saw(0)
 			o.Error = d.s.String()
@@ -220,7 +229,8 @@ func (d *Decoder) intent() *Intent {
 	}
 	raw := d.s.Raw()
 	s := serde.NewScanner(raw)
-	in := new(Intent)
+	in := &d.ops.intent
+	*in = Intent{}
 	var k known
 	for s.Object(); s.NextKey(); {
 		if string(s.Key()) != "retry" {

@@ -14,12 +14,13 @@ func (st *state) openEntry(t *Trial, in *Intent) {
 		Key:    EntryKey{Trial: t.ID, Epoch: t.Epoch},
 		Intent: Intent{Retry: in.Retry, Raw: slices.Clone(in.Raw)},
 		Opaque: in.Raw != nil,
+		stamp:  st.stamp,
 	}
 	if in.Retry != nil {
 		e.Effects = []EffectState{{Effect: Effect{Name: RetryEffect, Retry: in.Retry}}}
 	}
 	t.Outbox = e
-	st.pending.set(t.ID, struct{}{})
+	st.pending.set(st.stamp, t.ID, struct{}{})
 }
 
 // entry finds an outbox entry and its trial.
@@ -53,28 +54,51 @@ func (op *OutboxAdvance) apply(st *state, env *envelope) error {
 	if known && op.Phase == PhaseEffects && (len(op.Effects) > 0 || !e.settled()) {
 		return fmt.Errorf("outbox entry of trial %d: %w: effects are pending", t.ID, ErrBadState)
 	}
-	next := *e
-	next.Opaque = e.Opaque || !known || op.EffectsRaw != nil
-	next.Effects = slices.Clone(e.Effects)
+	if err := e.checkNew(op.Effects); err != nil {
+		return fmt.Errorf("outbox entry of trial %d: %w", t.ID, err)
+	}
+	e = st.editEntry(t)
+	e.Opaque = e.Opaque || !known || op.EffectsRaw != nil
 	for i := range op.Effects {
 		f := &op.Effects[i]
-		if f.Raw == nil && next.find(f.Name) >= 0 {
-			return fmt.Errorf("outbox entry of trial %d: effect %.80q: %w", t.ID, f.Name, ErrExists)
-		}
-		next.Opaque = next.Opaque || f.Raw != nil
-		next.Effects = append(next.Effects, EffectState{Effect: Effect{
+		e.Opaque = e.Opaque || f.Raw != nil
+		e.Effects = append(e.Effects, EffectState{Effect: Effect{
 			Name: f.Name, Retry: f.Retry, Payload: slices.Clone(f.Payload), Raw: slices.Clone(f.Raw)}})
 	}
 	if known {
-		next.Phase = e.Phase + 1
+		e.Phase++
 	}
 	st.putStudyState(t.Study, ScopeSampler, op.SamplerState, env)
 	st.putStudyState(t.Study, ScopeScheduler, op.SchedulerState, env)
-	st.edit(t).Outbox = &next
-	if next.Phase == PhaseDone {
-		st.pending.delete(t.ID)
+	if e.Phase == PhaseDone {
+		st.pending.delete(st.stamp, t.ID)
 	}
 	return nil
+}
+
+// checkNew refuses effects of names that the entry has, or that come twice.
+func (e *OutboxEntry) checkNew(fx []Effect) error {
+	for i := range fx {
+		if fx[i].Raw != nil {
+			continue
+		}
+		twice := slices.ContainsFunc(fx[:i], func(f Effect) bool { return f.Raw == nil && f.Name == fx[i].Name })
+		if twice || e.find(fx[i].Name) >= 0 {
+			return fmt.Errorf("effect %.80q: %w", fx[i].Name, ErrExists)
+		}
+	}
+	return nil
+}
+
+// editEntry returns a version of a trial's outbox entry that may be changed.
+func (st *state) editEntry(t *Trial) *OutboxEntry {
+	t = st.edit(t)
+	if t.Outbox.stamp != st.stamp {
+		c := *t.Outbox
+		c.Effects, c.stamp = slices.Clone(c.Effects), st.stamp
+		t.Outbox = &c
+	}
+	return t.Outbox
 }
 
 // pendingEffect finds an effect that may be completed now; -1 if the entry is
@@ -105,10 +129,8 @@ func (st *state) complete(t *Trial, i int, replacement TrialID) {
 	if i < 0 {
 		return
 	}
-	next := *t.Outbox
-	next.Effects = slices.Clone(next.Effects)
-	next.Effects[i].Done, next.Effects[i].Replacement = true, replacement
-	st.edit(t).Outbox = &next
+	f := &st.editEntry(t).Effects[i]
+	f.Done, f.Replacement = true, replacement
 }
 
 func (op *OutboxEffectComplete) apply(st *state, _ *envelope) error {
@@ -139,7 +161,7 @@ func (op *OutboxReplacement) apply(st *state, env *envelope) error {
 	} else if _, done := st.effects.get(op.Effect.Raw); done {
 		return fmt.Errorf("effect %.80s: %w: it is complete", op.Effect.Raw, ErrExists)
 	} else {
-		st.effects.set(op.Effect.Raw, op.Trial)
+		st.effects.set(st.stamp, op.Effect.Raw, op.Trial)
 	}
 	t := st.addTrial(s, op.Template, env)
 	t.Managed, t.Replacement = true, true

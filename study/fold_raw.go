@@ -12,7 +12,7 @@ func (op *CreateStudy) apply(st *state, env *envelope) error {
 	s := &Study{ID: op.Study, Config: op.Config, CreatedMillis: env.at, stamp: st.stamp}
 	st.studies.push(st.stamp, s)
 	if _, taken := st.names.get(op.Config.Name); !taken {
-		st.names.set(op.Config.Name, op.Study)
+		st.names.set(st.stamp, op.Config.Name, op.Study)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (op *SetStudyUserAttr) apply(st *state, env *envelope) error {
 	if err != nil {
 		return err
 	}
-	st.editStudy(s).attrs.set(op.Key, newAttr(op.Key, op.Value, env))
+	st.editStudy(s).attrs.set(st.stamp, op.Key, newAttr(op.Key, op.Value, env))
 	if op.Key == DeletedAttr {
 		st.rename(s.Config.Name)
 	}
@@ -116,10 +116,10 @@ func (op *SetStudyUserAttr) apply(st *state, env *envelope) error {
 // rename finds out anew which study a name means: the first of that name that
 // is not deleted.
 func (st *state) rename(name string) {
-	st.names.delete(name)
+	st.names.delete(st.stamp, name)
 	for _, s := range st.studies.from(0) {
 		if s.Config.Name == name && !s.Deleted() {
-			st.names.set(name, s.ID)
+			st.names.set(st.stamp, name, s.ID)
 			return
 		}
 	}
@@ -130,7 +130,7 @@ func (op *SetTrialUserAttr) apply(st *state, env *envelope) error {
 	if err != nil {
 		return err
 	}
-	st.edit(t).attrs.set(op.Key, newAttr(op.Key, op.Value, env))
+	st.edit(t).attrs.set(st.stamp, op.Key, newAttr(op.Key, op.Value, env))
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (op *PutState) apply(st *state, env *envelope) error {
 		}
 		st.edit(t).Blob = stateBlob(&op.Blob, env)
 	default:
-		st.blobs.set(op.Scope.Raw, stateBlob(&op.Blob, env))
+		st.blobs.set(st.stamp, op.Scope.Raw, stateBlob(&op.Blob, env))
 	}
 	return nil
 }

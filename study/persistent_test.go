@@ -70,18 +70,23 @@ func TestTreeIsPersistent(t *testing.T) {
 		model := map[int]int{}
 		var olds []tree[int, int]
 		var models []map[int]int
+		stamp := uint64(1)
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			key := rapid.IntRange(0, 60).Draw(t, "key")
+			if rapid.Bool().Draw(t, "seen") { // the editor must not touch these versions any more
+				olds, models = append(olds, tr), append(models, maps.Clone(model))
+				stamp++
+			}
 			if rapid.IntRange(0, 2).Draw(t, "what") == 0 {
-				tr.delete(key)
+				tr.delete(stamp, key)
 				delete(model, key)
 			} else {
 				x := rapid.Int().Draw(t, "x")
-				tr.set(key, x)
+				tr.set(stamp, key, x)
 				model[key] = x
 			}
-			olds, models = append(olds, tr), append(models, maps.Clone(model))
 		}
+		olds, models = append(olds, tr), append(models, model)
 		for i := range olds {
 			checkTree(t, &olds[i], models[i])
 		}

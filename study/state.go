@@ -100,7 +100,7 @@ func (st *state) addTrial(s *Study, tpl *Template, env *envelope) *Trial {
 	}
 	s.trials.push(st.stamp, t.ID)
 	s.counts[Waiting]++
-	s.live[Waiting].set(t.Number, t.ID)
+	s.live[Waiting].set(st.stamp, t.Number, t.ID)
 	st.trials.push(st.stamp, t)
 	return t
 }
@@ -111,11 +111,11 @@ func (st *state) move(t *Trial, to State, env *envelope) {
 	s.counts[t.State]--
 	s.counts[to]++
 	if t.State < Complete {
-		s.live[t.State].delete(t.Number)
+		s.live[t.State].delete(st.stamp, t.Number)
 	}
 	switch {
 	case to < Complete:
-		s.live[to].set(t.Number, t.ID)
+		s.live[to].set(st.stamp, t.Number, t.ID)
 		if to == Running {
 			t.StartedMillis = env.at
 		}

@@ -89,6 +89,8 @@ type OutboxEntry struct {
 	// Opaque tells that parts were written in a shape that this version does
 	// not know, so that there may be more effects than it sees.
 	Opaque bool
+
+	stamp uint64
 }
 
 // EffectState is one effect and whether it has taken place.

@@ -6,7 +6,9 @@ import (
 )
 
 // tree is a persistent ordered map (AVL): copying the struct is a snapshot, a
-// change copies one path. Its shape depends on the keys alone.
+// change copies one path. Its shape depends on the keys alone. Nodes carry the
+// stamp of the editor that made them and are changed in place by it, as those of a
+// [vec] are.
 type tree[K cmp.Ordered, V any] struct {
 	root *treeNode[K, V]
 	n    int
@@ -16,6 +18,7 @@ type treeNode[K cmp.Ordered, V any] struct {
 	key         K
 	val         V
 	left, right *treeNode[K, V]
+	stamp       uint64
 	height      int
 }
 
@@ -35,17 +38,17 @@ func (t *tree[K, V]) get(key K) (val V, ok bool) {
 	return val, false
 }
 
-func (t *tree[K, V]) set(key K, val V) {
+func (t *tree[K, V]) set(stamp uint64, key K, val V) {
 	if _, ok := t.get(key); !ok {
 		t.n++
 	}
-	t.root = t.root.with(key, val)
+	t.root = t.root.with(stamp, key, val)
 }
 
-func (t *tree[K, V]) delete(key K) {
+func (t *tree[K, V]) delete(stamp uint64, key K) {
 	if _, ok := t.get(key); ok {
 		t.n--
-		t.root = t.root.without(key)
+		t.root = t.root.without(stamp, key)
 	}
 }
 
@@ -70,43 +73,57 @@ func (n *treeNode[K, V]) walk(yield func(K, V) bool) bool {
 	return n == nil || n.left.walk(yield) && yield(n.key, n.val) && n.right.walk(yield)
 }
 
-func (n *treeNode[K, V]) with(key K, val V) *treeNode[K, V] {
-	if n == nil {
-		return &treeNode[K, V]{key: key, val: val, height: 1}
+// own returns a version of n that may be changed.
+func (n *treeNode[K, V]) own(stamp uint64) *treeNode[K, V] {
+	if n.stamp == stamp {
+		return n
 	}
 	c := *n
-	switch d := cmp.Compare(key, n.key); {
-	case d < 0:
-		c.left = n.left.with(key, val)
-	case d > 0:
-		c.right = n.right.with(key, val)
-	default:
-		c.val = val
-		return &c
-	}
-	return c.balanced()
+	c.stamp = stamp
+	return &c
 }
 
-func (n *treeNode[K, V]) without(key K) *treeNode[K, V] {
-	c := *n
+func (n *treeNode[K, V]) with(stamp uint64, key K, val V) *treeNode[K, V] {
+	if n == nil {
+		return &treeNode[K, V]{key: key, val: val, stamp: stamp, height: 1}
+	}
+	n = n.own(stamp)
 	switch d := cmp.Compare(key, n.key); {
 	case d < 0:
-		c.left = n.left.without(key)
+		n.left = n.left.with(stamp, key, val)
 	case d > 0:
-		c.right = n.right.without(key)
-	case n.left == nil:
+		n.right = n.right.with(stamp, key, val)
+	default:
+		n.val = val
+		return n
+	}
+	return n.balanced(stamp)
+}
+
+// without takes out a key that is there.
+func (n *treeNode[K, V]) without(stamp uint64, key K) *treeNode[K, V] {
+	d := cmp.Compare(key, n.key)
+	switch {
+	case d == 0 && n.left == nil:
 		return n.right
-	case n.right == nil:
+	case d == 0 && n.right == nil:
 		return n.left
+	}
+	n = n.own(stamp)
+	switch {
+	case d < 0:
+		n.left = n.left.without(stamp, key)
+	case d > 0:
+		n.right = n.right.without(stamp, key)
 	default:
 		next := n.right
 		for next.left != nil {
 			next = next.left
 		}
-		c.key, c.val = next.key, next.val
-		c.right = n.right.without(next.key)
+		n.key, n.val = next.key, next.val
+		n.right = n.right.without(stamp, n.key)
 	}
-	return c.balanced()
+	return n.balanced(stamp)
 }
 
 func (n *treeNode[K, V]) h() int {
@@ -116,40 +133,38 @@ func (n *treeNode[K, V]) h() int {
 	return n.height
 }
 
-// balanced restores the balance of n, which is fresh and whose subtrees are
-// balanced and differ by two at most.
-func (n *treeNode[K, V]) balanced() *treeNode[K, V] {
+// balanced restores the balance of n, which is the editor's own and whose subtrees
+// are balanced and differ by two at most.
+func (n *treeNode[K, V]) balanced(stamp uint64) *treeNode[K, V] {
 	switch d := n.left.h() - n.right.h(); {
 	case d > 1:
 		if n.left.left.h() < n.left.right.h() {
-			n.left = n.left.rotateLeft()
+			n.left = n.left.own(stamp).rotateLeft(stamp)
 		}
-		return n.rotateRight()
+		return n.rotateRight(stamp)
 	case d < -1:
 		if n.right.right.h() < n.right.left.h() {
-			n.right = n.right.rotateRight()
+			n.right = n.right.own(stamp).rotateRight(stamp)
 		}
-		return n.rotateLeft()
+		return n.rotateLeft(stamp)
 	}
 	n.height = 1 + max(n.left.h(), n.right.h())
 	return n
 }
 
-// rotateLeft makes the right child the root, on copies of both.
-func (n *treeNode[K, V]) rotateLeft() *treeNode[K, V] {
-	down, up := *n, *n.right
-	down.right = up.left
-	down.height = 1 + max(down.left.h(), down.right.h())
-	up.left = &down
+// rotateLeft makes the right child the root. N is the editor's own.
+func (n *treeNode[K, V]) rotateLeft(stamp uint64) *treeNode[K, V] {
+	up := n.right.own(stamp)
+	n.right, up.left = up.left, n
+	n.height = 1 + max(n.left.h(), n.right.h())
 	up.height = 1 + max(up.left.h(), up.right.h())
-	return &up
+	return up
 }
 
-func (n *treeNode[K, V]) rotateRight() *treeNode[K, V] {
-	down, up := *n, *n.left
-	down.left = up.right
-	down.height = 1 + max(down.left.h(), down.right.h())
-	up.right = &down
+func (n *treeNode[K, V]) rotateRight(stamp uint64) *treeNode[K, V] {
+	up := n.left.own(stamp)
+	n.left, up.right = up.right, n
+	n.height = 1 + max(n.left.h(), n.right.h())
 	up.height = 1 + max(up.left.h(), up.right.h())
-	return &up
+	return up
 }
