@@ -128,7 +128,7 @@ func (op *LifecycleFenced) apply(st *state, env *envelope) error {
 	case *MutateParams:
 		t.setParams(m.Params)
 	case *MutateUserAttr:
-		t.attrs.set(st.stamp, m.Key, newAttr(m.Key, m.Value, env))
+		st.setAttr(t, m.Key, m.Value, env)
 	case *MutateState:
 		t.Blob = stateBlob(&m.Blob, env)
 	case *MutateError:

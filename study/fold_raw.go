@@ -130,7 +130,7 @@ func (op *SetTrialUserAttr) apply(st *state, env *envelope) error {
 	if err != nil {
 		return err
 	}
-	st.edit(t).attrs.set(st.stamp, op.Key, newAttr(op.Key, op.Value, env))
+	st.setAttr(st.edit(t), op.Key, op.Value, env)
 	return nil
 }
 

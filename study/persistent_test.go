@@ -108,6 +108,12 @@ func checkTree(t *rapid.T, tr *tree[int, int], model map[int]int) {
 	if k, _, ok := tr.first(); ok != (len(keys) > 0) || ok && k != keys[0] {
 		t.Fatalf("first is %d, %v", k, ok)
 	}
+	for key := -1; key <= 61; key++ {
+		at, _ := slices.BinarySearch(keys, key)
+		if k, v, ok := tr.ceiling(key); ok != (at < len(keys)) || ok && (k != keys[at] || v != model[k]) {
+			t.Fatalf("not below %d is %d: %d, %v", key, k, v, ok)
+		}
+	}
 	checkBalance(t, tr.root)
 }
 

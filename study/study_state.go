@@ -18,6 +18,7 @@ type Study struct {
 	trials   vec[TrialID]
 	live     [3]tree[uint64, TrialID] // Waiting, Running, Paused by number
 	attrs    tree[string, Attr]
+	asked    tree[string, TrialID] // by askedKey
 	stamp    uint64
 }
 

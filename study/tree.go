@@ -64,6 +64,19 @@ func (t *tree[K, V]) first() (key K, val V, ok bool) {
 	return n.key, n.val, true
 }
 
+// ceiling returns the smallest key that is not below key.
+func (t *tree[K, V]) ceiling(key K) (found K, val V, ok bool) {
+	for n := t.root; n != nil; {
+		if n.key < key {
+			n = n.right
+			continue
+		}
+		found, val, ok = n.key, n.val, true
+		n = n.left
+	}
+	return found, val, ok
+}
+
 // all yields the pairs in the order of the keys.
 func (t *tree[K, V]) all() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { t.root.walk(yield) }

@@ -1,7 +1,6 @@
 package asktell
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +9,6 @@ import (
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
 )
-
-// askKeyAttr is the attribute of a trial that has the key with which it was asked for.
-const askKeyAttr = study.SystemPrefix + "ask-key"
 
 // ErrKeyUsed says that a trial was asked for with that key, and that it is not what is
 // asked for now.
@@ -45,15 +41,7 @@ func askedFor(snap *study.Snapshot, id study.StudyID, key string) *study.Trial {
 	if key == "" || err != nil {
 		return nil
 	}
-	for t := range snap.Trials(id, study.TrialFilter{}) {
-		if t.NumAttrs() == 0 {
-			continue
-		}
-		if a, ok := t.Attr(askKeyAttr); ok && bytes.Equal(a.Value, value) {
-			return t
-		}
-	}
-	return nil
+	return snap.AskedFor(id, value)
 }
 
 // again tells whether a trial answers who asks once more.
@@ -76,9 +64,9 @@ func remember(tx *study.Tx, id study.TrialID, key string) error {
 		return err
 	}
 	if t.Managed {
-		return tx.LifecycleSystemAttr(t.Fence(), askKeyAttr, value)
+		return tx.LifecycleSystemAttr(t.Fence(), study.AskKeyAttr, value)
 	}
-	return tx.SetTrialSystemAttr(id, askKeyAttr, value)
+	return tx.SetTrialSystemAttr(id, study.AskKeyAttr, value)
 }
 
 // keyValue spells a key as attributes are stored.
