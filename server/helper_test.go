@@ -260,7 +260,7 @@ func (s *site) events(ctx context.Context, path, last string, enough func(id, ki
 		case "data":
 			data = value
 		case "":
-			if kind != "" && enough(id, kind, data) {
+			if kind != "" && kind != "beat" && enough(id, kind, data) {
 				return
 			}
 			id, kind, data = "", "", ""

@@ -25,7 +25,7 @@ const (
 	gatherFor = 200 * time.Millisecond
 	// keptMessages is how many are kept for those who come back.
 	keptMessages = 4096
-	// heartbeat is how often something is sent to a silent stream.
+	// heartbeat is how often a beat is sent, whatever else is.
 	heartbeat = 15 * time.Second
 	// slowest is how long a client may take to take one message.
 	slowest = 20 * time.Second
@@ -166,6 +166,7 @@ type eventStream struct {
 	ctx     context.Context
 	ended   <-chan struct{}
 	within  time.Duration // that the client may take for one message
+	next    time.Time     // when the next beat is due
 }
 
 // stream answers with an event stream that run writes. It ends when the client
@@ -185,15 +186,25 @@ func (s *Server) stream(run func(*eventStream)) *huma.StreamResponse {
 		w.WriteHeader(http.StatusOK)
 		e := &eventStream{w: w, control: http.NewResponseController(w), ctx: r.Context(), ended: s.live.ended,
 			within: min(slowest, s.limits.Write)}
-		if e.comment("hello") {
+		if e.beat() {
 			run(e)
 		}
 	}}
 }
 
-func (e *eventStream) comment(text string) bool { return e.write(": " + text + "\n\n") }
+// beat shows that the stream is whole, which a client cannot see otherwise: one that
+// hears none for long has lost it, or is behind something that holds it back. It has
+// the time, since the client's clock may be wrong, and no id: nothing is missed with it.
+func (e *eventStream) beat() bool {
+	now := time.Now()
+	e.next = now.Add(heartbeat)
+	return e.write(fmt.Sprintf("event: beat\ndata: {\"now_ms\":%d}\n\n", now.UnixMilli()))
+}
 
 func (e *eventStream) send(id, kind string, data []byte) bool {
+	if !time.Now().Before(e.next) && !e.beat() {
+		return false
+	}
 	return e.write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", id, kind, data))
 }
 
@@ -205,10 +216,10 @@ func (e *eventStream) write(text string) bool {
 	return e.control.Flush() == nil
 }
 
-// wait waits for news, and keeps the stream alive meanwhile.
+// wait waits for news, and beats meanwhile.
 func (e *eventStream) wait(news ...<-chan struct{}) bool {
-	tick := time.NewTicker(heartbeat)
-	defer tick.Stop()
+	due := time.NewTimer(time.Until(e.next))
+	defer due.Stop()
 	var second <-chan struct{}
 	if len(news) > 1 {
 		second = news[1]
@@ -219,10 +230,11 @@ func (e *eventStream) wait(news ...<-chan struct{}) bool {
 			return true
 		case <-second:
 			return true
-		case <-tick.C:
-			if !e.comment("alive") {
+		case <-due.C:
+			if !e.beat() {
 				return false
 			}
+			due.Reset(heartbeat)
 		case <-e.ctx.Done():
 			return false
 		case <-e.ended:

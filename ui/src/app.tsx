@@ -1,9 +1,12 @@
 import { Component, type ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { post, setOnUnauthorized } from './lib/api'
+import { clockAhead } from './lib/clock'
+import { duration, moment } from './lib/format'
 import { useLink } from './lib/live'
 import { at, follow, usePlace } from './lib/router'
 import { chooseTheme, chosenTheme, useTheme } from './lib/theme'
+import { useNow } from './lib/use'
 import { copyText, Empty, Failure } from './parts/basic'
 import { Keys } from './parts/keys'
 import { Overview } from './views/overview'
@@ -90,8 +93,11 @@ function Top({ part, locked }: { part: string; locked: boolean }) {
 
 function Linked() {
   const link = useLink()
-  const text = { live: 'Live', away: 'Reconnecting…', connecting: 'Connecting…' }[link]
-  return <span class={'linked ' + link} role="status" title={link === 'away' ? 'The server does not answer. What is shown may be old.' : 'Changes appear as they are written'}><i aria-hidden="true" /><span>{text}</span></span>
+  const now = useNow(10000)
+  const text = { live: 'Live', away: 'Reconnecting…', connecting: 'Connecting…', held: 'Delayed' }[link]
+  const title = { live: 'Changes appear as they are written.', away: 'The server does not answer. What is shown may be old.', connecting: 'What is shown may be old.', held: 'Changes appear every ten seconds.' }[link]
+  const ahead = clockAhead(), clock = Math.abs(ahead) > 30_000 ? ` This computer's clock is ${duration(Math.abs(ahead))} ${ahead > 0 ? 'behind' : 'ahead of'} the server's; ages are told by the server's.` : ''
+  return <span class={'linked ' + link} role="status" title={title + clock}><i aria-hidden="true" /><span>{text}</span>{clock && <time class="note">server {moment(now).slice(11, 16)}</time>}</span>
 }
 
 /** The address has all of a view: whoever is given it sees the same. */
@@ -112,8 +118,13 @@ function CopyLink() {
 
 /** Says what cannot be overlooked: that nothing new comes. */
 function Away() {
-  const away = useLink() === 'away'
-  return <div class={away ? 'gone on' : 'gone'} role="status">{away && <><strong>The server does not answer.</strong> What is shown may be old; it goes on by itself.</>}</div>
+  const link = useLink(), away = link === 'away'
+  return (
+    <div class={away || link === 'held' ? 'gone on' : 'gone'} role="status">
+      {away && <><strong>The server does not answer.</strong> What is shown may be old; it goes on by itself.</>}
+      {link === 'held' && <><strong>Changes come late.</strong> The server answers, but its events do not come through: a proxy may hold them back. The page is read anew every ten seconds.</>}
+    </div>
+  )
 }
 
 function ThemeSwitch() {

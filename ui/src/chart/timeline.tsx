@@ -1,4 +1,5 @@
 import { useCallback, useMemo, useRef, useState } from 'preact/hooks'
+import { serverNow } from '../lib/clock'
 import type { Columns } from '../lib/study'
 import { type Geom, Plot, type Tip } from './plot'
 import type { Axis } from './scale'
@@ -33,7 +34,7 @@ function lanesOf(c: Columns) {
   let from = Infinity, to = -Infinity, lanes = 0
   const order = [...c.started.keys()].filter(i => c.started[i] > 0).sort((a, b) => c.started[a] - c.started[b])
   for (const i of order) {
-    const end = c.ended[i] || Date.now()
+    const end = c.ended[i] || serverNow()
     from = Math.min(from, c.started[i])
     to = Math.max(to, end)
     const worker = c.workers.at[i]

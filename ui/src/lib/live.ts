@@ -1,11 +1,22 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { tellTime } from './clock'
 import { parse } from './json'
 
 // One event stream for each page, since browsers allow few connections to a
 // server. A hidden page lets go of its stream and comes back where it was.
+//
+// A stream is trusted as long as it beats. A connection can be dead without a word,
+// after a laptop slept or a network changed, and a proxy can hold back what it
+// should pass on: then the page reads everything anew, again and again, and says so.
 
-export type Link = 'connecting' | 'live' | 'away'
+/** Held is a server that answers, but whose events do not come. */
+export type Link = 'connecting' | 'live' | 'held' | 'away'
 type Handlers = { [kind: string]: (data: any) => void }
+
+/** How long the first beat may take, and the next; the server beats every 15 seconds. */
+const firstBeat = 10_000, nextBeat = 35_000
+/** A page that did not run for so long was asleep. */
+const asleep = 20_000
 
 let link: Link = 'connecting'
 const watchers = new Set<(l: Link) => void>()
@@ -17,9 +28,11 @@ function say(l: Link) {
 /** Whether the page hears of changes. */
 export function useLink(): Link {
   const [l, set] = useState(link)
-  useEffect(() => { watchers.add(set); return () => { watchers.delete(set) } }, [])
+  useEffect(() => { watchers.add(set); set(link); return () => { watchers.delete(set) } }, [])
   return l
 }
+
+const answers = () => fetch('/healthz', { cache: 'no-store', signal: AbortSignal.timeout(5000) }).then(r => r.ok, () => false)
 
 /**
  * Follows an event stream while the component is there. `at` is asked for its
@@ -31,42 +44,69 @@ export function useLive(key: string | null, at: () => string, handlers: Handlers
   useEffect(() => {
     if (key === null) return
     let source: EventSource | null = null
-    let timer = 0
-    let wait = 500
-    let lost = false
-    const kinds = Object.keys(handlers)
-    const open = () => {
+    let timer = 0, wait = 500, lost = false, ended = false
+    let due = 0, ticked = Date.now()
+    const close = () => {
+      clearTimeout(timer)
       timer = 0
-      source = new EventSource(now.current.at())
-      source.onopen = () => {
-        wait = 500
-        say('live')
-        if (lost) now.current.back()
-        lost = false
-      }
+      source?.close()
+      source = null
+    }
+    const open = () => {
+      close()
+      if (document.hidden) return
+      due = Date.now() + firstBeat
+      const own = source = new EventSource(now.current.at())
       source.onerror = () => {
-        source?.close()
-        source = null
+        close()
         lost = true
         say('away')
         timer = window.setTimeout(open, wait)
         wait = Math.min(wait * 2, 5000)
       }
-      for (const kind of kinds) {
-        source.addEventListener(kind, e => now.current.handlers[kind]?.(parse((e as MessageEvent).data)))
+      source.addEventListener('beat', e => {
+        wait = 500
+        tellTime(parse<{ now_ms: number }>((e as MessageEvent).data).now_ms)
+        due = Date.now() + nextBeat
+        say('live')
+        if (lost) now.current.back()
+        lost = false
+      })
+      for (const kind of Object.keys(handlers)) {
+        own.addEventListener(kind, e => now.current.handlers[kind]?.(parse((e as MessageEvent).data)))
       }
     }
-    const close = () => {
-      clearTimeout(timer)
-      source?.close()
-      source = null
+    /** No beat came in time: whether the server is there at all is asked in another way. */
+    const overdue = async () => {
+      close()
+      lost = true
+      const there = await answers()
+      if (ended) return
+      say(there ? 'held' : 'away')
+      if (there) (now.current.handlers.reset ?? now.current.back)({})
+      open()
+    }
+    const tick = () => {
+      const slept = Date.now() - ticked > asleep
+      ticked = Date.now()
+      if (document.hidden) return
+      if (slept) { lost = true; open() } else if (source && ticked > due) void overdue()
     }
     const turned = () => {
       if (document.hidden) { close(); lost = true } else if (!source && !timer) open()
     }
+    const online = () => { if (!source) open() }
+    const beating = setInterval(tick, 2000)
     open()
     document.addEventListener('visibilitychange', turned)
-    return () => { document.removeEventListener('visibilitychange', turned); close() }
+    addEventListener('online', online)
+    return () => {
+      ended = true
+      clearInterval(beating)
+      document.removeEventListener('visibilitychange', turned)
+      removeEventListener('online', online)
+      close()
+    }
   }, [key])
 }
 

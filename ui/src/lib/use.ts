@@ -1,9 +1,14 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError } from './api'
+import { onTime, serverNow } from './clock'
 
 export interface Loaded<T> { data: T | null; error: Error | null; loading: boolean; reload: () => void; set: (f: (old: T) => T) => void }
 
+/** What ends by itself: no answer, a proxy without one, a server that is busy. */
+const passing = [0, 502, 503, 504]
+
 /**
- * Loads what a key stands for. What is there stays while something newer is on
+ * Loads what a key stands for, again if what failed may pass. What is there stays while something newer is on
  * its way, so that nothing jumps; a new key begins empty unless keep is set.
  */
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, keep = false): Loaded<T> {
@@ -15,11 +20,16 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
   useEffect(() => {
     if (key === null) return
     const abort = new AbortController()
+    let timer = 0
     setState(s => ({ key, data: s.key === key || keep ? s.data : null, error: s.key === key ? s.error : null, loading: true }))
     loader.current(abort.signal).then(
       data => { if (!abort.signal.aborted) setState({ key, data, error: null, loading: false }) },
-      error => { if (!abort.signal.aborted) setState(s => ({ key, data: s.data, error, loading: false })) })
-    return () => abort.abort()
+      error => {
+        if (abort.signal.aborted) return
+        setState(s => ({ key, data: s.data, error, loading: false }))
+        if (error instanceof ApiError && passing.includes(error.status)) timer = window.setTimeout(() => setVersion(v => v + 1), 1500)
+      })
+    return () => { abort.abort(); clearTimeout(timer) }
   }, [key, version])
   const reload = useCallback(() => setVersion(v => v + 1), [])
   const set = useCallback((f: (old: T) => T) => setState(s => s.data === null ? s : { ...s, data: f(s.data) }), [])
@@ -27,12 +37,12 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
   return { data: stale ? null : state.data, error: stale ? null : state.error, loading: stale || state.loading, reload, set }
 }
 
-/** The present time, anew every few seconds. */
+/** The present time by the server's clock, anew every few seconds. */
 export function useNow(every = 5000): number {
-  const [now, set] = useState(Date.now())
+  const [now, set] = useState(serverNow())
   useEffect(() => {
-    const t = setInterval(() => set(Date.now()), every)
-    return () => clearInterval(t)
+    const tick = () => set(serverNow()), t = setInterval(tick, every), off = onTime(tick)
+    return () => { clearInterval(t); off() }
   }, [every])
   return now
 }

@@ -3,10 +3,11 @@ import { useState } from 'preact/hooks'
 import { ago, count, moment } from '../lib/format'
 import { useNow, type Loaded } from '../lib/use'
 import { ApiError } from '../lib/api'
+import { serverNow } from '../lib/clock'
 
 /** When something happened, in words that age; the moment itself on hover. */
 export function Ago({ ms }: { ms: number }) {
-  const now = useNow(ms > Date.now() - 60000 ? 1000 : 10000)
+  const now = useNow(ms > serverNow() - 60000 ? 1000 : 10000)
   return <time dateTime={ms ? new Date(ms).toISOString() : undefined} title={moment(ms)}>{ago(ms, now)}</time>
 }
 

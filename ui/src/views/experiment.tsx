@@ -21,11 +21,6 @@ export function Experiment({ id }: { id: string }) {
   const e = detail.data
   const tab = q.get('tab') ?? 'overview'
   const waiting = detail.error instanceof ApiError && detail.error.status === 503 && !e
-  useEffect(() => {
-    if (!waiting) return
-    const t = setTimeout(detail.reload, 1500)
-    return () => clearTimeout(t)
-  }, [waiting, detail.loading])
   if (waiting) return <div class="panel"><Empty title="The log is being read for the first time">This page shows it as soon as that is done.</Empty></div>
   if (detail.error && !e) return <><div class="crumbs"><a href={at.datagen}>Datagen</a></div><Failure error={detail.error} retry={detail.reload} /></>
   return (

@@ -1,5 +1,6 @@
 import { Spark } from '../chart/spark'
 import { get, number, numbers, post, url } from '../lib/api'
+import { serverNow } from '../lib/clock'
 import { colorOf } from '../lib/color'
 import { count, plural, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
@@ -17,7 +18,7 @@ export function Overview() {
   const all = useLoad('overview', s => get<Body>('overview', {}, s))
   const studies = useLoad('studies', s => get<StudyPage>('studies', { limit: 200 }, s))
   const failed = useLoad('failed', s => get<Page<RunItem>>('runs', { status: 'failed', limit: few }, s))
-  const silent = useLoad('silent', s => get<Page<RunItem>>('runs', { status: 'running', where: `updated<${Date.now() - silentAfter}`, limit: few }, s))
+  const silent = useLoad('silent', s => get<Page<RunItem>>('runs', { status: 'running', where: `updated<${serverNow() - silentAfter}`, limit: few }, s))
   const data = useLoad('datagen', s => get<Page<ExperimentItem>>('datagen', { limit: 200 }, s))
   const reload = useThrottled(() => { all.reload(); studies.reload(); failed.reload(); silent.reload(); data.reload() }, 1000)
   useLive('all', () => url('live'), { run: reload, 'run-gone': reload, study: reload, 'study-gone': reload, experiment: reload, 'experiment-gone': reload, reset: reload }, reload)
@@ -25,7 +26,7 @@ export function Overview() {
   const o = all.data
   const busy = studies.data?.items.filter(s => s.states.running > 0) ?? []
   const experiments = data.data?.items ?? []
-  const making = experiments.filter(e => isAlive(e, Date.now()))
+  const making = experiments.filter(e => isAlive(e, serverNow()))
   const nothing = o && o.runs.total === 0 && o.studies === 0 && experiments.length === 0 && (studies.data?.faulty.length ?? 0) === 0
   return (
     <>

@@ -1,10 +1,10 @@
 import { useCallback, useMemo, useState } from 'preact/hooks'
-import { ApiError, get, seg } from '../lib/api'
+import { ApiError, get, seg, url } from '../lib/api'
 import { colorOf } from '../lib/color'
 import { isMark, marked, useFeed } from '../lib/feed'
 import { finder } from '../lib/find'
 import { count, duration, plural } from '../lib/format'
-import { useThrottled } from '../lib/live'
+import { useLive, useThrottled } from '../lib/live'
 import { at } from '../lib/router'
 import { groupsOf } from '../lib/runs'
 import type { Annotation, LivePoints, Page, RunDetail } from '../lib/types'
@@ -31,6 +31,7 @@ export function Run({ slug }: { slug: string }) {
   }, [])
   const feed = useFeed(detail.data, news, anew)
   const run = detail.data
+  useLive(detail.error && !run ? 'all' : null, () => url('live'), { run: r => { if (r.slug === slug) anew() }, reset: anew }, anew)
   const tab = q.get('tab') ?? 'charts'
   if (detail.error && !run) return <><Crumbs /><Failure error={detail.error instanceof ApiError && detail.error.status === 404 ? new ApiError(404, 'Not found', `There is no run “${slug}” under this root.`) : detail.error} retry={detail.reload} /></>
   return (
