@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 )
 
@@ -23,7 +24,7 @@ func TestNegativeNumbersAreOperandsWhereTheyMayBe(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			given := slices.Clone(tc.args)
-			got := shieldNumbers(newRootCmd(&cli.Env{}, nil), tc.args)
+			got := cmdline.ShieldNumbers(newRootCmd(&cli.Env{}, nil), tc.args)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("arguments (-want +got):\n%s", diff)
 			}

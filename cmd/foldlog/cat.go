@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 )
@@ -19,7 +20,7 @@ log has them, after its header line if it has one. Lance tables and datagen logs
 an order by place only: rows of shards come before those that were merged into the
 table, so the events of an item may not come in the order of their sequences.`,
 		Example: "  foldlog cat search.atj | grep '\"kind\":\"set-values\"'\n  foldlog cat search.atj --from 1000",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	c.Flags().BoolVar(&opts.Blobs, "blobs", false, "with the bytes of the blobs of a datagen log, in base64")
 	c.Flags().Int64Var(&opts.From, "from", 0, "begin with event `N`, counted from 1, and leave the header out")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/metrics"
@@ -28,7 +29,7 @@ refused; with --salvage its committed events up to the first fault are copied.
 PATH may be a log at a server, http://HOST/PATH. DEST may be a server, http://HOST, for
 a metrics stream, which gets the place of its run there, as by "metrics push".`,
 		Example: "  foldlog cp search.atj backup/\n  foldlog cp --salvage damaged.atj rescued.atj\n  foldlog cp http://logs.example:7654/search.atj backup/",
-		Args:    operands("PATH", "DEST"),
+		Args:    cmdline.Operands("PATH", "DEST"),
 	}
 	c.Flags().BoolVar(&opts.Salvage, "salvage", false, "copy what is committed before the first fault")
 	c.RunE = func(c *cobra.Command, args []string) error {

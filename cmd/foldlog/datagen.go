@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
@@ -83,11 +84,11 @@ func (a *app) datagenInitCmd() *cobra.Command {
 		Short:   "Make an empty log",
 		Long:    "Make an empty log. With --open one that exists is no error: any number of\nstart scripts may say so at once.",
 		Example: "  foldlog datagen init digits/v1 --root experiments\n  foldlog datagen init s3://bucket/experiments/datagen_checkpoints/digits/v1",
-		Args:    operands("LOG"),
+		Args:    cmdline.Operands("LOG"),
 	}
 	root := rootFlag(c)
 	reuse := c.Flags().Bool("open", false, "use the log if it exists")
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		made, err := a.datagenInit(c.Context(), args[0], *root, *reuse)
 		if err != nil {

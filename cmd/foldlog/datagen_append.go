@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 )
@@ -43,12 +44,12 @@ they need not: all lines are read before the first is written. So
   foldlog cat --blobs A | foldlog datagen append B --unordered
 makes B an equal of A; "foldlog cp" copies a whole log faster, and as it is.`,
 		Example: "  foldlog datagen append digits/v1 events.jsonl",
-		Args:    operands("LOG", "[FILE]"),
+		Args:    cmdline.Operands("LOG", "[FILE]"),
 	}
 	c.Flags().StringVar(&f.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
 	c.Flags().BoolVar(&f.unordered, "unordered", false, "take the events of an item in any order, after the input has ended")
 	c.Flags().StringVar(&f.run, "run", "", "the `NAME` of the run that the writer says of itself (default: drawn at random)")
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		in, name, err := a.appendInput(args)
 		if err != nil {

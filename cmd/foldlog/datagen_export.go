@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/export"
 	"github.com/foldlog/foldlog/internal/cli"
@@ -34,7 +35,7 @@ their size and checksum; with --blobs their bytes too.
 With --out the file is replaced once the export is complete, and left as it was
 otherwise. A pipe or a device is written to.`,
 		Example: "  foldlog datagen export digits/v1 --out digits.jsonl\n  foldlog datagen export digits/v1 --blobs --out digits.parquet",
-		Args:    operands("LOG"),
+		Args:    cmdline.Operands("LOG"),
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
@@ -36,7 +37,7 @@ checkpoint by checkpoint; --tree shows it with its sub-items. --as-of shows it a
 was at a moment: a time (2026-01-31T12:00:00Z), a checkpoint's identity, or a
 sequence number.`,
 		Example: "  foldlog datagen item digits/v1 digit-7 --trajectory",
-		Args:    operands("LOG", "ITEM"),
+		Args:    cmdline.Operands("LOG", "ITEM"),
 	}
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
@@ -188,7 +189,7 @@ func (a *app) datagenBlobCmd() *cobra.Command {
 		Short:   "Write the bytes of a blob field, checked against their checksum",
 		Long:    "Write the bytes of a blob field to standard output or to a file. Of a field that\nwas appended to it is the last value, or the one of --index, counted from 0.",
 		Example: "  foldlog datagen blob digits/v1 digit-7 image --out digit-7.png",
-		Args:    operands("LOG", "ITEM", "FIELD"),
+		Args:    cmdline.Operands("LOG", "ITEM", "FIELD"),
 	}
 	c.Flags().StringVar(&rootDir, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
 	c.Flags().IntVar(&index, "index", -1, "the value `N` of a field that was appended to, from 0 (default: the last)")

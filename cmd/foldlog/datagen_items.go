@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
@@ -35,7 +36,7 @@ func (a *app) datagenItemsCmd() *cobra.Command {
 		Short:   "List the items of a log",
 		Long:    "List the items of a log, sub-items too, in the order in which they were created,\nor sorted by --sort. All conditions must hold. Of an item that has failed it is told\nwhat the failure said; foldlog datagen failures has all of it.",
 		Example: "  foldlog datagen items digits/v1 --status failed --sort updated\n  foldlog datagen items digits/v1 --tag split=train --roots",
-		Args:    operands("LOG"),
+		Args:    cmdline.Operands("LOG"),
 	}
 	f := c.Flags()
 	f.StringVar(&o.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
@@ -137,10 +138,10 @@ func (a *app) datagenFailuresCmd() *cobra.Command {
 		Short:   "List the failures of all attempts, of one item or of all",
 		Long:    "List the failures of all attempts, of one item or of all, those too that a later\nattempt made good.",
 		Example: "  foldlog datagen failures digits/v1\n  foldlog datagen failures digits/v1 digit-7 --json",
-		Args:    operands("LOG", "[ITEM]"),
+		Args:    cmdline.Operands("LOG", "[ITEM]"),
 	}
 	root := rootFlag(c)
-	asJSON := jsonFlag(c, "print one line of JSON for each failure")
+	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each failure")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		item := ""
 		if len(args) > 1 {

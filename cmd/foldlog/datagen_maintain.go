@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 )
@@ -30,13 +31,13 @@ func (a *app) maintainCmd(name, short, long string, pass func(*datagen.Log, cont
 	c := &cobra.Command{
 		Use: name + " LOG [--json]", Short: short, Long: long,
 		Example: "  foldlog datagen " + name + " digits/v1",
-		Args:    operands("LOG"),
+		Args:    cmdline.Operands("LOG"),
 	}
 	c.Flags().StringVar(&rootDir, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
 	if name == "compact" {
 		c.Flags().DurationVar(&grace, "grace", 0, "remove what nobody has looked for during this `DURATION` (default: that of the background)")
 	}
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ref, err := a.DatagenLog(args[0], rootDir)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/pipeline/pipefile"
 	"github.com/foldlog/foldlog/internal/cli"
@@ -25,12 +26,12 @@ func (a *app) datagenResumeCmd() *cobra.Command {
 --items the items of that file are told apart: fresh ones, those to be resumed, and
 those that have ended; without, all items of the log that have not ended are listed.`,
 		Example: "  foldlog datagen resume digits/v1 --items digits.jsonl",
-		Args:    operands("LOG"),
+		Args:    cmdline.Operands("LOG"),
 	}
 	c.Flags().StringVar(&rootDir, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
 	c.Flags().StringVar(&items, "items", "", "a `FILE` with an item a line, - for standard input")
 	c.Flags().StringVar(&key, "key", "", "lines of items are the fields themselves, and `FIELD` is the key")
-	asJSON := jsonFlag(c, "print one line of JSON for each item that would run")
+	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each item that would run")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return datagenFailed("resume", args[0], a.readLog(c.Context(), args[0], rootDir, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {
 			r := &resumer{app: a, ctx: c.Context(), v: v, json: *asJSON, key: key}

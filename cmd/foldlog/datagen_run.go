@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/pipeline"
 	"github.com/foldlog/foldlog/datagen/pipeline/pipefile"
@@ -48,7 +49,7 @@ tells what a pipeline file may say.
 The first Ctrl-C lets the running steps finish and be recorded. A second one stops
 them; they run again the next time.`,
 		Example: "  foldlog datagen run digits.yaml --items digits.jsonl --workers 8",
-		Args:    operands("PIPELINE.yaml"),
+		Args:    cmdline.Operands("PIPELINE.yaml"),
 	}
 	root := c.Flags()
 	root.StringVar(&f.root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
@@ -20,10 +21,10 @@ func (a *app) datagenStatusCmd() *cobra.Command {
 		Short:      "Count a log's items by status and step, with failures and writers",
 		Long:       "Count a log's items by status and step, roll failures up by step and type, and\nlist the writers and what there is to maintain.",
 		Example:    "  foldlog datagen status digits/v1",
-		Args:       operands("LOG"),
+		Args:       cmdline.Operands("LOG"),
 	}
 	root := rootFlag(c)
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return datagenFailed("status", args[0], a.readLog(c.Context(), args[0], *root, func(ref logkind.DatagenRef, l *datagen.Log, v *datagen.View) error {
 			s, err := datagenview.Summarize(c.Context(), l, v)

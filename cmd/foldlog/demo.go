@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/examples/digits/images"
 	"github.com/foldlog/foldlog/examples/digits/trial"
 	"github.com/foldlog/foldlog/internal/cli"
@@ -69,7 +70,7 @@ was. Both logs are verified, and everything is served as a page in a browser unt
 an interrupt. The data is in this program; it takes about twenty seconds on two
 cores.`,
 		Example: "  foldlog demo --dir /tmp/demo",
-		Args:    operands(),
+		Args:    cmdline.Operands(),
 	}
 	c.Flags().StringVar(&f.dir, "dir", "", "put the journal in `DIR` (default: a new temporary directory)")
 	c.Flags().Uint64Var(&f.trials, "trials", 16, "run `N` trials")

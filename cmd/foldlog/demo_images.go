@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/pipeline"
 	"github.com/foldlog/foldlog/examples/digits"
@@ -33,7 +34,7 @@ const (
 func (a *app) demoImagesCmd() *cobra.Command {
 	var root, params string
 	c := &cobra.Command{
-		Use: demoImagesCommand, Hidden: true, Args: operands(),
+		Use: demoImagesCommand, Hidden: true, Args: cmdline.Operands(),
 		Short: "Run the pipeline of the demonstration",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var p digits.Params

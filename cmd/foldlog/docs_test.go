@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/session"
 	"github.com/foldlog/foldlog/internal/datagenview"
 	"github.com/foldlog/foldlog/internal/doctest"
 	"github.com/foldlog/foldlog/internal/logkind"
@@ -290,7 +291,7 @@ var jsonStructs = map[string]any{
 	"Pending": pendingView{}, "Exported study": studyview.Exported{}, "Run": runSummary{}, "Failed trials": failedTrials{}, "Condition": studyview.Condition{}, "Trial": studyview.Trial{},
 	"Asked trial": askedTrial{}, "Enqueued trial": enqueuedTrial{}, "Curved trial": studyview.CurvedTrial{}, "Report": studyview.Report{},
 	"Shown trial": shownTrial{}, "Retried trial": retriedTrial{}, "Should-prune": pruneVerdict{},
-	"Session answer": sessionAnswer{}, "Session error": sessionError{}, "Suggested value": suggestedValue{},
+	"Session answer": session.Answer{}, "Session error": session.Problem{}, "Suggested value": suggestedValue{},
 	"Importance": studyview.Importance{}, "Important parameter": studyview.ParamImportance{}, "Comparison": studyview.Comparison{}, "Compared study": studyview.ComparedStudy{},
 	"Plot": studyplot.View{}, "Plotted chart": studyplot.ChartView{}, "Plot axis": studyplot.Axis{}, "Plotted series": studyplot.Series{},
 	"Metrics run": metricsview.View{}, "Segment": metricsview.Segment{}, "Change": metricsview.Change{}, "Checkpoint": metricsview.Checkpoint{}, "Failure": metricsview.Failure{},
@@ -303,7 +304,7 @@ var jsonStructs = map[string]any{
 	"Field value": datagenview.FieldFrom{}, "Origin": datagenview.Origin{}, "Completed step": datagenview.Step{},
 	"Item failure": datagenview.Failure{}, "Item fault": datagenview.Fault{}, "Item checkpoint": datagenview.Checkpoint{},
 	"Field change": datagenview.Change{}, "Item node": datagenview.Node{}, "Resume plan": resumePlan{}, "Upkeep": upkeepDone{},
-	"Datagen detail": logkind.DatagenDetail{}, "Datagen answer": datagenAnswer{}, "Datagen problem": datagenProblem{},
+	"Datagen detail": logkind.DatagenDetail{}, "Datagen answer": session.Answer{}, "Datagen problem": session.Problem{},
 	"Token": tokenView{}, "Lance detail": logkind.LanceDetail{}, "Lance index": logkind.LanceIndex{}, "Lance shard": logkind.LanceShard{},
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/hints"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
@@ -51,7 +52,7 @@ func TestHints(t *testing.T) {
 		{"anything else", context.DeadlineExceeded, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := cli.HintFor(fmt.Errorf("study ask a.atj: %w", tc.err), hintRules())
+			got := cli.HintFor(fmt.Errorf("study ask a.atj: %w", tc.err), hints.Rules())
 			if !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
 				t.Errorf("hint %q, want %q in it", got, tc.want)
 			}

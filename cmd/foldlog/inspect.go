@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 )
@@ -17,9 +18,9 @@ func (a *app) inspectCmd() *cobra.Command {
 		Short:   "Say what a log is and holds",
 		Long:    "Say what a log is and holds: its kind and version, counts, writers, sizes and time span.",
 		Example: "  foldlog inspect search.atj",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		at, err := a.find(c.Context(), "inspect", args[0])
 		if err != nil {

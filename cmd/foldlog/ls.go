@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 )
@@ -19,9 +20,9 @@ run of a stream and how it ended, the studies of a journal and their trials, the
 events of a datagen log. The root is FOLDLOG_ROOT, or else the current directory, if
 none is given; http://HOST is that of a server, http://HOST/DIRECTORY what is under it.`,
 		Example: "  foldlog ls experiments/\n  foldlog ls http://logs.example:7654",
-		Args:    operands("[ROOT]"),
+		Args:    cmdline.Operands("[ROOT]"),
 	}
-	asJSON := jsonFlag(c, "print one line of JSON for each log")
+	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each log")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		root := a.Root(args)
 		if *asJSON {

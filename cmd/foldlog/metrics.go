@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/hints"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/metrics"
 )
@@ -87,7 +88,7 @@ var metricsHints = []cli.HintRule{
 	{Match: cli.Is(metrics.ErrSlug), Hint: "a slug is 1 to 200 bytes without / and control characters, not . or .., the same throughout a stream"},
 	{Match: cli.Is(metrics.ErrDiskFull), Hint: "make room; what the file lacks is lost, and a server can be completed from it with foldlog metrics push"},
 	{Match: cli.Is(metrics.ErrUnauthorized), Hint: "FOLDLOG_TOKEN holds the token for the server; foldlog serve token list there says what each may do"},
-	certificateHint,
+	hints.Certificate,
 	{Match: cli.Is(metrics.ErrAway), Hint: "once the server is back, foldlog metrics push completes it from the file"},
 	{Match: cli.Is(metrics.ErrConflict), Hint: "the server holds other bytes for this stream; foldlog metrics check FILE says whether the file is sound"},
 	{Match: cli.Is(metrics.ErrTooLarge), Hint: "nothing of it was written; keep large things in files, and their paths in the stream"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
@@ -57,11 +58,11 @@ resumed. A file of "-" is standard input.
 With --mixed a file is the captured output of a training run: other lines and
 the summary of run --json may stand between the events.`,
 		Example: "  foldlog metrics check run.jsonl\n  sexpgpu run --metrics stdout | foldlog metrics check --mixed -",
-		Args:    operands("FILE..."),
+		Args:    cmdline.Operands("FILE..."),
 	}
 	c.Flags().BoolVar(&opts.Mixed, "mixed", false, "take other lines between the events")
 	c.Flags().Int64Var(&limit, "limit", checkLimit, "show the first `N` findings of a file, 0 for all")
-	asJSON := jsonFlag(c, "print one line of JSON for each file")
+	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each file")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if limit < 0 {
 			return cli.Usagef("--limit %d: must not be negative", limit)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
@@ -49,10 +50,10 @@ func (a *app) metricsDiffCmd() *cobra.Command {
 description, knobs, settings, sources by their hashes), and the last value of
 every metric. The exit status is 0 whether or not they differ.`,
 		Example: "  foldlog metrics diff base.jsonl tuned.jsonl",
-		Args:    operands("A", "B"),
+		Args:    cmdline.Operands("A", "B"),
 	}
 	c.Flags().StringArrayVar(&names, "metric", nil, "compare metrics of this `NAME` only, in which * stands for any text")
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var runs [2]*metricsview.Run
 		for i, arg := range args {

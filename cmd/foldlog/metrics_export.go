@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
@@ -48,7 +49,7 @@ more in the column integer.
 The format is that of the name of --out, or else CSV. The file is replaced once
 the export is complete, and left as it was otherwise.`,
 		Example: "  foldlog metrics export run.jsonl --out points.parquet\n  foldlog metrics export run.jsonl --metric '*/loss' --where split=eval > loss.csv",
-		Args:    operands("FILE..."),
+		Args:    cmdline.Operands("FILE..."),
 	}
 	c.Flags().StringVar(&format, "format", "", "the `FORMAT`, csv or parquet (default: parquet if --out ends in .parquet, else csv)")
 	c.Flags().StringVar(&out, "out", "", "write to this `FILE` and not to standard output")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
@@ -44,7 +45,7 @@ those of the files, and its end is done, unless --running says that the run goes
 on. Records that are damaged are passed over, told, and make the exit status 1;
 a torn end is told.`,
 		Example: "  foldlog metrics import runs/exp1 --slug exp1 --out exp1.jsonl\n  foldlog metrics import log.jsonl --slug exp2 --tag split > exp2.jsonl",
-		Args:    operands("FILE..."),
+		Args:    cmdline.Operands("FILE..."),
 	}
 	f := c.Flags()
 	f.StringVar(&flags.slug, "slug", "", "the `SLUG` that names the run")

@@ -5,13 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/chart"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
@@ -21,11 +20,11 @@ import (
 
 // plotFlags is the command line of plot.
 type plotFlags struct {
-	names, where  []string
-	by, x, out    string
-	follow, log   bool
-	width, height int
-	points        int
+	names, where []string
+	by, x        string
+	follow, log  bool
+	points       int
+	cmdline.Picture
 }
 
 // plottedMetrics is how many charts there are without --metric.
@@ -46,7 +45,7 @@ values of a metadata key. --x time is the time since the run began. With -f the
 picture follows the files until interrupted. A long curve is drawn from a sample
 that keeps first, last, minimum and maximum of each stretch.`,
 		Example: "  foldlog metrics plot run.jsonl --metric train/loss --log\n  foldlog metrics plot -f run.jsonl --metric '*/loss'\n  foldlog metrics plot a.jsonl b.jsonl --metric loss --out loss.png",
-		Args:    operands("FILE..."),
+		Args:    cmdline.Operands("FILE..."),
 	}
 	f := c.Flags()
 	f.StringArrayVar(&flags.names, "metric", nil, "draw metrics of this `NAME`, in which * stands for any text")
@@ -55,9 +54,7 @@ that keeps first, last, minimum and maximum of each stretch.`,
 	f.StringVar(&flags.x, "x", "step", "the horizontal `AXIS`, step or time")
 	f.BoolVar(&flags.log, "log", false, "a logarithmic vertical axis")
 	f.BoolVarP(&flags.follow, "follow", "f", false, "draw anew whenever something comes")
-	f.StringVar(&flags.out, "out", "", "write a picture to this `FILE`, .png or .svg")
-	f.IntVar(&flags.width, "width", 0, "draw `N` characters wide, a picture N pixels")
-	f.IntVar(&flags.height, "height", 0, "draw each chart `N` lines high, a picture N pixels")
+	flags.Picture.Flags(f)
 	f.IntVar(&flags.points, "points", 2000, "draw `N` points of a curve at most (0: no limit)")
 	c.RegisterFlagCompletionFunc("x", cobra.FixedCompletions([]string{"step", "time"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -83,7 +80,6 @@ type plotter struct {
 	paths []string
 	want  func(string) bool
 	where map[string]string
-	image func(w io.Writer, charts []*chart.Chart, l chart.Layout) error
 }
 
 func (a *app) newPlotter(flags plotFlags, args []string) (*plotter, error) {
@@ -95,24 +91,12 @@ func (a *app) newPlotter(flags plotFlags, args []string) (*plotter, error) {
 	switch {
 	case flags.x != "step" && flags.x != "time":
 		return nil, cli.Usagef("--x %q: step or time", flags.x)
-	case flags.follow && flags.out != "":
+	case flags.follow && flags.Out != "":
 		return nil, cli.Usagef("-f and --out exclude each other")
-	case flags.width < 0 || flags.height < 0 || flags.points < 0:
-		return nil, cli.Usagef("--width, --height and --points must not be negative")
-	case max(flags.width, flags.height) > 20_000:
-		return nil, cli.Usagef("--width and --height go up to 20000")
+	case flags.points < 0:
+		return nil, cli.Usagef("--points must not be negative")
 	}
-	switch strings.ToLower(filepath.Ext(flags.out)) {
-	case ".png":
-		p.image = chart.PNG
-	case ".svg":
-		p.image = chart.SVG
-	default:
-		if flags.out != "" {
-			return nil, cli.Usagef("--out %q: its name must end in .png or .svg", flags.out)
-		}
-	}
-	return p, nil
+	return p, flags.Check()
 }
 
 // once draws what the files hold.
@@ -132,14 +116,7 @@ func (p *plotter) once(ctx context.Context) error {
 	if left > 0 {
 		p.Notef("%s not drawn; --metric names them, foldlog metrics show lists them", cli.Plural(int64(left), "more metric"))
 	}
-	if p.image != nil {
-		layout := chart.Layout{Width: orElse(p.flags.width, 960), Height: orElse(p.flags.height, 400)}
-		return p.WriteOut(p.flags.out, func(w io.Writer) error { return p.image(w, charts, layout) })
-	}
-	return cli.Buffered(p.Out(), func(w io.Writer) error {
-		_, err := w.Write(p.frame(charts))
-		return err
-	})
+	return p.flags.Draw(p.Env, charts, chart.Layout{Width: 960, Height: 400}, fitOf(charts))
 }
 
 func (p *plotter) wanted() string {
@@ -149,36 +126,14 @@ func (p *plotter) wanted() string {
 	return strings.Join(p.flags.names, ", ")
 }
 
-func orElse(n, other int) int {
-	if n > 0 {
-		return n
-	}
-	return other
-}
-
-// frame is the charts as text.
-func (p *plotter) frame(charts []*chart.Chart) []byte {
-	width, height := p.size(len(charts))
-	var b bytes.Buffer
-	for i, c := range charts {
-		if i > 0 {
-			b.WriteByte('\n')
+// fitOf has all charts on a terminal at once.
+func fitOf(charts []*chart.Chart) func(width, height int) (int, int) {
+	return func(width, height int) (int, int) {
+		if width == 0 {
+			return 80, 16
 		}
-		b.WriteString(c.Terminal(width, height, p.Color()))
+		return width, min(16, height/len(charts)-chart.Extra-1)
 	}
-	return b.Bytes()
-}
-
-// size is how large a chart is: the flags', or what fits the terminal.
-func (p *plotter) size(charts int) (width, height int) {
-	width, height = 80, 16
-	if f, ok := p.Stdout.(interface{ Fd() uintptr }); ok && p.IsTerminal(p.Stdout) {
-		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
-			width = w
-			height = min(height, h/charts-chart.Extra-1)
-		}
-	}
-	return max(orElse(p.flags.width, width), 20), max(orElse(p.flags.height, height), 3)
 }
 
 // charts makes a chart per metric, and says how many metrics were left out.
@@ -296,7 +251,7 @@ func (p *plotter) follow(ctx context.Context) error {
 			folds = append(folds, r.run)
 		}
 		if charts, _ := p.charts(folds); changed && len(charts) > 0 {
-			if err := screen.show(p.frame(charts)); err != nil {
+			if err := screen.show([]byte(p.flags.Text(p.Env, charts, fitOf(charts)))); err != nil {
 				return err
 			}
 		}

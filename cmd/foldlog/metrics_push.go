@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/metrics"
 )
@@ -33,10 +34,10 @@ func (a *app) metricsPushCmd() *cobra.Command {
 what is new, and nothing twice; the files may still be written. The server is
 that of --to or FOLDLOG_SERVER, the token is FOLDLOG_TOKEN.`,
 		Example: "  foldlog metrics push run.jsonl --to https://foldlog.example\n  foldlog metrics push runs/",
-		Args:    operands("[FILE]..."),
+		Args:    cmdline.Operands("[FILE]..."),
 	}
 	c.Flags().StringVar(&to, "to", "", "the `SERVER`, http(s)://HOST")
-	asJSON := jsonFlag(c, "print one line of JSON for each stream")
+	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each stream")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		client, err := a.pushClient(to)
 		if err != nil {

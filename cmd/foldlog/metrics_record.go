@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
@@ -56,7 +57,7 @@ among them. SIGINT and SIGTERM write the interruption and no done. A target that
 is full or away never holds the training up: what is lost is counted, told at
 the end, and makes the exit status 1.`,
 		Example: "  python train.py | foldlog metrics record --slug my-run --to jsonl:run.jsonl --meta lr=0.001\n  python train.py | foldlog metrics record --slug my-run --to jsonl:run.jsonl --to https://foldlog.example --system",
-		Args:    operands(),
+		Args:    cmdline.Operands(),
 	}
 	f := c.Flags()
 	f.StringVar(&flags.slug, "slug", "", "the `SLUG` that names the run (default: that of the input's open)")

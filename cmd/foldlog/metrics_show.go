@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
@@ -32,11 +33,11 @@ last event is, is for you to judge.
 In the names of --metric a * stands for any text. The table has the first 20
 metrics of a run; --all has every one.`,
 		Example: "  foldlog metrics show run.jsonl\n  foldlog metrics show runs/ --metric '*/loss' --json | jq .curves[0].last",
-		Args:    operands("[FILE]..."),
+		Args:    cmdline.Operands("[FILE]..."),
 	}
 	c.Flags().StringArrayVar(&names, "metric", nil, "show metrics of this `NAME` only; may be given more than once")
 	c.Flags().BoolVar(&all, "all", false, "show every metric")
-	asJSON := jsonFlag(c, "print one line of JSON for each run")
+	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each run")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		paths, err := a.Streams(c.Context(), args)
 		if err != nil {

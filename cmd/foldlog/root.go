@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/hints"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/version"
@@ -96,7 +98,7 @@ func finish(root *cobra.Command) {
 // execute runs one command line and returns the exit status.
 func execute(ctx context.Context, env *cli.Env, kinds []logkind.Kind, args []string) int {
 	root := newRootCmd(env, kinds)
-	root.SetArgs(shieldNumbers(root, args))
+	root.SetArgs(cmdline.ShieldNumbers(root, args))
 	started := false
 	walk(root, func(c *cobra.Command) {
 		if run := c.RunE; run != nil {
@@ -114,7 +116,7 @@ func execute(ctx context.Context, env *cli.Env, kinds []logkind.Kind, args []str
 		// Cobra fails before a command runs only over the command line.
 		err = &cli.UsageError{Err: err}
 	}
-	return cli.Report(env.Err(), "foldlog", usageHint(cmd, cli.Cause(ctx, err)), hintRules())
+	return cli.Report(env.Err(), "foldlog", usageHint(cmd, cli.Cause(ctx, err)), hints.Rules())
 }
 
 // usageHint points a wrong command line without a hint of its own to the help

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/server"
@@ -57,7 +58,7 @@ on a line of its own.
 
 What it keeps for speed is in ROOT/.foldlog and can be deleted at any time.`,
 		Example: "  foldlog serve experiments/\n  foldlog serve /data/logs --addr :7654 --tls-cert cert.pem --tls-key key.pem",
-		Args:    operands("[ROOT]"),
+		Args:    cmdline.Operands("[ROOT]"),
 	}
 	f := c.Flags()
 	f.StringVar(&o.address, "addr", defaultAddress, "listen on `HOST:PORT`")
@@ -276,7 +277,7 @@ func (a *app) tokenAddCmd(o *serveOptions) *cobra.Command {
 write:runs/PATTERN, write:studies/PATTERN, write:datagen/PIPELINE/EXPERIMENT, where *
 in a pattern stands for anything but a slash, and admin for everything. Without --scope it may read and write.`,
 		Example: "  foldlog serve token add laptop\n  foldlog serve token add trainer --scope read --scope 'write:runs/vision-*'",
-		Args:    operands("NAME"),
+		Args:    cmdline.Operands("NAME"),
 	}
 	c.Flags().StringArrayVar(&scopes, "scope", nil, "what it may do, a `SCOPE`; again for each further one")
 	c.RunE = func(_ *cobra.Command, args []string) error {
@@ -310,8 +311,8 @@ type tokenView struct {
 }
 
 func (a *app) tokenListCmd(o *serveOptions) *cobra.Command {
-	c := &cobra.Command{Use: "list [--json]", Short: "List the tokens", Args: operands()}
-	asJSON := jsonFlag(c, "print one line of JSON for each token")
+	c := &cobra.Command{Use: "list [--json]", Short: "List the tokens", Args: cmdline.Operands()}
+	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each token")
 	c.RunE = func(*cobra.Command, []string) error {
 		tokens, err := a.openTokens(o)
 		if err != nil {
@@ -349,7 +350,7 @@ func (a *app) tokenRevokeCmd(o *serveOptions) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Make a token worthless",
-		Args:  operands("ID"),
+		Args:  cmdline.Operands("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			tokens, err := a.openTokens(o)
 			if err != nil {

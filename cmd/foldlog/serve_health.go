@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 )
 
 func (a *app) healthCmd() *cobra.Command {
@@ -19,7 +21,7 @@ func (a *app) healthCmd() *cobra.Command {
 root, and ends with exit status 1 if not. It needs no token. URL is
 http://` + defaultAddress + ` if left out. Containers are watched by it.`,
 		Example: "  foldlog serve health\n  foldlog serve health https://logs.example:7654",
-		Args:    operands("[URL]"),
+		Args:    cmdline.Operands("[URL]"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		url := "http://" + defaultAddress

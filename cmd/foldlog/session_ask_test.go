@@ -34,7 +34,7 @@ func TestTheTrialOfAnAskWhoseAnswerWasLostIsThatOfTheNextAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := &mute{Storage: memory}
-	s := &session{app: &app{Finder: logkind.Finder{Env: &cli.Env{}}}, opts: sessionOptions{lease: time.Minute}, st: st,
+	s := &conversation{app: &app{Finder: logkind.Finder{Env: &cli.Env{}}}, opts: sessionOptions{lease: time.Minute}, st: st,
 		running: map[uint64]*runningTrial{}, news: make(chan struct{}, 1)}
 	ask := func() (uint64, error) {
 		out, err := s.ask(t.Context(), &sessionRequest{Do: "ask"})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
@@ -44,7 +45,7 @@ was lost, the same key prints the trial that was started, as long as it runs.
 
 Raw asks leave managed trials alone, and the other way round.`,
 		Example: "  foldlog study ask search.atj --json | jq .params\n  foldlog study ask search.atj --lease 10m --worker 7",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	name, fence := studyFlag(c), workerFlag(c)
 	c.Flags().DurationVar(&o.lease, "lease", 0, "claim a managed trial; its owner may be silent for this `DURATION`")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/internal/studyview"
@@ -36,10 +37,10 @@ after PATH that is a whole number is that of a trial.
 VALUE is JSON: a text has its quotes. An attribute that is set again is
 replaced. Keys that begin with "atune:" or "foldlog:" are reserved.`,
 		Example: "  foldlog study attr search.atj team '\"vision\"'\n  foldlog study attr search.atj 3 checkpoint",
-		Args:    operands("PATH", "[NUMBER]", "[KEY]", "[VALUE]"),
+		Args:    cmdline.Operands("PATH", "[NUMBER]", "[KEY]", "[VALUE]"),
 	}
 	name, fence := studyFlag(c), fenceFlag(c)
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o, err := parseAttr(args)
 		if err != nil {

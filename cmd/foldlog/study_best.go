@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
@@ -28,11 +29,11 @@ are left out; trials with equal values are all on the front.
 
 If no trial qualifies the exit status is 1.`,
 		Example: "  foldlog study best search.atj\n  foldlog study best search.atj --top 5",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	name := studyFlag(c)
 	c.Flags().IntVar(&top, "top", 1, "print the `N` best trials (studies of one objective)")
-	asJSON := jsonFlag(c, "print one line of JSON for each trial")
+	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each trial")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if top < 1 {
 			return cli.Usagef("--top %d: must be 1 at least", top)

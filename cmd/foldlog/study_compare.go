@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/studyview"
@@ -34,12 +35,12 @@ difference (Mann-Whitney). With several objectives the fronts are compared by
 their hypervolumes, up to a reference beyond the worst values of all, or the one
 that --reference gives.`,
 		Example: "  foldlog study compare tpe.atj random.atj\n  foldlog study compare all.atj --study small --study large",
-		Args:    operands("PATH..."),
+		Args:    cmdline.Operands("PATH..."),
 	}
 	c.Flags().StringArrayVar(&flags.names, "study", nil, "compare the study of this `NAME`; again for each further one")
 	c.RegisterFlagCompletionFunc("study", completeStudies)
 	c.Flags().Float64SliceVar(&flags.reference, "reference", nil, "the reference `POINT` of hypervolumes, a value per objective")
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		v, err := a.compare(args, &flags)
 		if err != nil {

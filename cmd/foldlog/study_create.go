@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/journal"
@@ -67,7 +68,7 @@ journal is unless PATH does.`,
 			if o.file != "" && len(args) == 0 {
 				return nil
 			}
-			return operands("PATH")(c, args)
+			return cmdline.Operands("PATH")(c, args)
 		},
 	}
 	f := c.Flags()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
@@ -33,7 +34,7 @@ With --key the same key gives the same trial, however often and from however
 many processes it is enqueued. The trial is managed, for ask --lease and for
 "study run"; with --raw it is raw.`,
 		Example: "  foldlog study enqueue search.atj lr=0.01 optimizer=adam --key baseline",
-		Args:    operands("PATH", "NAME=VALUE..."),
+		Args:    cmdline.Operands("PATH", "NAME=VALUE..."),
 	}
 	name := studyFlag(c)
 	c.Flags().StringVar(&o.key, "key", "", "enqueue the trial of this `KEY` once")

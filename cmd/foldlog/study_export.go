@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/studyview"
@@ -28,7 +29,7 @@ all studies of the journal are in it unless --study names one.
 With --out the file is replaced once the export is complete, and left as it was
 otherwise. A pipe or a device is written to.`,
 		Example: "  foldlog study export search.atj --out trials.csv\n  foldlog study export search.atj --format json | jq '.trials[0]'",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	name := studyFlag(c)
 	c.Flags().StringVar(&format, "format", "", "the `FORMAT`, csv, json or optuna (default: json if --out ends in .json, else csv)")

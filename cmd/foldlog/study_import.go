@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study/optuna"
@@ -34,7 +35,7 @@ A torn last line is told: it never was part of the log. Lines that cannot be use
 are passed over and told with their number, and make the exit status 1; of half a
 record that a whole one follows on the same line, the whole one is used.`,
 		Example: "  foldlog study import optuna.log\n  foldlog study import optuna.log search.atj",
-		Args:    operands("FILE", "[PATH]"),
+		Args:    cmdline.Operands("FILE", "[PATH]"),
 		RunE: func(c *cobra.Command, args []string) error {
 			to := strings.TrimSuffix(args[0], filepath.Ext(args[0])) + ".atj"
 			if len(args) == 2 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
@@ -34,12 +35,12 @@ are exchanged among trials that the forest has not seen; interactions count for
 each of their parameters. Numbers count in the scale that they are drawn in. A
 parameter that some trials lack counts where it is there.`,
 		Example: "  foldlog study importance search.atj\n  foldlog study importance search.atj --objective latency --ranks",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	name := studyFlag(c)
 	objectiveFlag(c, &flags.Objective, 0)
 	importanceFlags(c, &flags)
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return cli.Failed("study importance", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 			view, err := flags.Compute(snap, st)

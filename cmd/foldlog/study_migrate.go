@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/journal"
@@ -24,7 +25,7 @@ to the byte, and the old file is kept beside the journal as PATH.vFORMAT.
 Stop every program that writes the old format first: what it appends afterwards
 ends up in the kept file, where foldlog verify finds it.`,
 		Example: "  foldlog study migrate old.atj",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return cli.Failed("study migrate", args[0], a.migrate(c.Context(), args[0]))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
@@ -47,7 +48,7 @@ what it has saved; if no run is at work, the next "study run" does.`,
 // holdCmd is a command that does something to some trials, to all of them or to
 // none, and says what.
 func (a *app) holdCmd(c *cobra.Command, do func(*study.Tx, study.TrialID) error, say func(*study.Study, *study.Trial) string) *cobra.Command {
-	c.Args = operands("PATH", "NUMBER...")
+	c.Args = cmdline.Operands("PATH", "NUMBER...")
 	name := studyFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var numbers []uint64

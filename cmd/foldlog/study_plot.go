@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/chart"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyplot"
@@ -19,9 +16,8 @@ import (
 // studyPlotFlags is the command line of study plot.
 type studyPlotFlags struct {
 	studyplot.Options
-	asJSON        bool
-	out           string
-	width, height int
+	asJSON bool
+	cmdline.Picture
 }
 
 func (a *app) studyPlotCmd() *cobra.Command {
@@ -32,7 +28,7 @@ func (a *app) studyPlotCmd() *cobra.Command {
 		Long:  "Draw a study. KIND is one of\n\n" + kindList() + studyPlotLong,
 		Example: "  foldlog study plot history search.atj\n  foldlog study plot slice search.atj --param lr --param layers\n" +
 			"  foldlog study plot parallel search.atj --out search.svg",
-		Args: operands("KIND", "PATH"),
+		Args: cmdline.Operands("KIND", "PATH"),
 	}
 	var name string
 	c.Flags().StringVar(&name, "study", "", "the `NAME` of the study, where the journal holds several")
@@ -45,13 +41,11 @@ func (a *app) studyPlotCmd() *cobra.Command {
 	f.StringArrayVar(&flags.Params, "param", nil, "draw the parameter of this `NAME`; again for each further one (slice, parallel)")
 	f.BoolVar(&flags.Log, "log", false, "a logarithmic axis for the values")
 	f.IntVar(&flags.Most, "most", 0, "draw `N` trials at most (0: thousands of dots, hundreds of lines)")
-	f.StringVar(&flags.out, "out", "", "write a picture to this `FILE`, .png or .svg")
-	f.IntVar(&flags.width, "width", 0, "width in characters, of a picture in pixels")
-	f.IntVar(&flags.height, "height", 0, "height of each chart in lines, of a picture in pixels")
+	flags.Picture.Flags(f)
 	f.BoolVar(&flags.asJSON, "json", false, "print what would be drawn as one JSON object")
 	c.ValidArgsFunction = completePlot
 	c.RunE = func(c *cobra.Command, args []string) error {
-		kind, image, err := flags.check(args[0])
+		kind, err := flags.check(args[0])
 		if err != nil {
 			return err
 		}
@@ -60,7 +54,7 @@ func (a *app) studyPlotCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.plotStudy(p, &flags, image)
+			return a.plotStudy(p, &flags)
 		}))
 	}
 	return c
@@ -92,66 +86,32 @@ func completePlot(_ *cobra.Command, args []string, _ string) (names []string, _ 
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// imageWriter draws charts as a picture.
-type imageWriter func(io.Writer, []*chart.Chart, chart.Layout) error
-
-func (f *studyPlotFlags) check(name string) (kind studyplot.Kind, image imageWriter, err error) {
-	if kind, err = studyplot.KindOf(name); err != nil {
-		return kind, nil, err
+func (f *studyPlotFlags) check(name string) (studyplot.Kind, error) {
+	kind, err := studyplot.KindOf(name)
+	if err != nil {
+		return kind, err
 	}
-	f.Terminal = f.out == "" && !f.asJSON
+	f.Terminal = f.Out == "" && !f.asJSON
 	switch {
-	case f.width < 0 || f.height < 0 || f.Most < 0:
-		return kind, nil, cli.Usagef("--width, --height and --most must not be negative")
-	case max(f.width, f.height) > 20_000:
-		return kind, nil, cli.Usagef("--width and --height go up to 20000")
-	case f.asJSON && f.out != "":
-		return kind, nil, cli.Usagef("--json and --out exclude each other")
+	case f.Most < 0:
+		return kind, cli.Usagef("--most must not be negative")
+	case f.asJSON && f.Out != "":
+		return kind, cli.Usagef("--json and --out exclude each other")
 	}
-	image, err = imageOf(f.out)
-	return kind, image, err
-}
-
-// imageOf is the writer for a name of a picture, nil for "".
-func imageOf(out string) (imageWriter, error) {
-	switch strings.ToLower(filepath.Ext(out)) {
-	case ".png":
-		return chart.PNG, nil
-	case ".svg":
-		return chart.SVG, nil
-	}
-	if out != "" {
-		return nil, cli.Usagef("--out %q: its name must end in .png or .svg", out)
-	}
-	return nil, nil
+	return kind, f.Check()
 }
 
 // plotStudy shows a plot as asked.
-func (a *app) plotStudy(p *studyplot.Plot, f *studyPlotFlags, image imageWriter) error {
+func (a *app) plotStudy(p *studyplot.Plot, f *studyPlotFlags) error {
 	if f.asJSON {
 		return cli.WriteJSON(a.Out(), p.View())
 	}
 	charts := p.Scaled()
-	if image != nil {
-		layout := chart.Layout{Width: orElse(f.width, 960), Height: orElse(f.height, p.Pixels()), Columns: p.Columns}
-		return a.WriteOut(f.out, func(w io.Writer) error { return image(w, charts, layout) })
-	}
-	width, height := 80, 14
-	if out, ok := a.Stdout.(interface{ Fd() uintptr }); ok && a.IsTerminal(a.Stdout) {
-		if w, h, err := term.GetSize(int(out.Fd())); err == nil && w > 0 && h > 0 {
-			width, height = w, max(min(2*height, h/min(len(charts), 2)-chart.Extra-1), 5)
+	layout := chart.Layout{Width: 960, Height: p.Pixels(), Columns: p.Columns}
+	return f.Draw(a.Env, charts, layout, func(width, height int) (int, int) {
+		if width == 0 {
+			return 80, 14
 		}
-	}
-	width, height = max(orElse(f.width, width), 20), max(orElse(f.height, height), 3)
-	return cli.Buffered(a.Out(), func(w io.Writer) error {
-		var b bytes.Buffer
-		for i, c := range charts {
-			if i > 0 {
-				b.WriteByte('\n')
-			}
-			b.WriteString(c.Terminal(width, height, a.Color()))
-		}
-		_, err := w.Write(b.Bytes())
-		return err
+		return width, max(min(2*height, height/min(len(charts), 2)-chart.Extra-1), 5)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/study"
 )
@@ -18,9 +19,9 @@ func (a *app) studyReportCmd() *cobra.Command {
 		Long: `Report intermediate values of a trial at a step, one for each objective. The
 same step may be reported again: all are kept, and the last one counts.`,
 		Example: "  foldlog study report search.atj 3 100 0.57",
-		Args:    operands("PATH", "NUMBER", "STEP", "VALUE..."),
+		Args:    cmdline.Operands("PATH", "NUMBER", "STEP", "VALUE..."),
 	}
-	takesNumbers(c)
+	cmdline.TakesNumbers(c)
 	name, fence := studyFlag(c), fenceFlag(c)
 	c.ValidArgsFunction = completeRunning
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -53,7 +54,7 @@ func (a *app) studyRenewCmd() *cobra.Command {
 lease that ask stated begins anew. If the trial was taken away, the exit status
 is 1, and there is no use in going on with it.`,
 		Example: "  foldlog study renew search.atj 3 --worker 7 --epoch 1",
-		Args:    operands("PATH", "NUMBER"),
+		Args:    cmdline.Operands("PATH", "NUMBER"),
 	}
 	name, fence := studyFlag(c), fenceFlag(c)
 	c.ValidArgsFunction = completeRunning

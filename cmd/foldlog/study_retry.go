@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/internal/studyview"
@@ -42,7 +43,7 @@ and fails those whose owner showed no sign of life meanwhile, so that they are
 tried again. It trusts no clock but its own. A trial whose claim stated a longer
 lease is left alone.`,
 		Example: "  foldlog study retry search.atj 3 5\n  foldlog study retry search.atj --failed --max 3\n  foldlog study retry search.atj --stale 1m",
-		Args:    operands("PATH", "[NUMBER]..."),
+		Args:    cmdline.Operands("PATH", "[NUMBER]..."),
 	}
 	name := studyFlag(c)
 	f := c.Flags()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
@@ -91,10 +92,10 @@ have reported: print "prune" or "continue". The study's pruner decides, which
 "study create --pruner" names; without one no trial is pruned. Nothing is
 changed: stop the trial and tell it as pruned. The exit status is 0 either way.`,
 		Example: "  [ \"$(foldlog study should-prune search.atj 3)\" = prune ] && foldlog study tell search.atj 3 --state pruned",
-		Args:    operands("PATH", "NUMBER"),
+		Args:    cmdline.Operands("PATH", "NUMBER"),
 	}
 	name := studyFlag(c)
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.ValidArgsFunction = completeRunning
 	c.RunE = func(c *cobra.Command, args []string) error {
 		number, err := parseNumber(args[1])

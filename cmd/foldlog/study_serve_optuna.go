@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/study/optuna"
 )
@@ -31,7 +32,7 @@ with exit status 0, after the calls under way.
 Whoever reaches the address may read and change every study. Only addresses of
 this machine are listened on unless --insecure is given.`,
 		Example: "  foldlog study serve-optuna search.atj\n  foldlog study serve-optuna search.atj --addr 127.0.0.1:0",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	c.Flags().StringVar(&addr, "addr", "127.0.0.1:13000", "listen on `HOST:PORT`; port 0 takes a free one")
 	c.Flags().BoolVar(&insecure, "insecure", false, "listen on other than loopback addresses, without any protection")

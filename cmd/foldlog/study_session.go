@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/session"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/sampler"
@@ -46,7 +46,7 @@ alive, until they are told. When the input ends before that, or the program that
 started this process does, they have failed. With --retries they are tried
 again, as are those of others that went silent.`,
 		Example: `  echo '{"do":"open"}' | foldlog study session search.atj`,
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	c.Flags().DurationVar(&o.lease, "lease", study.DefaultGrace, "the `DURATION` that trials may be silent for")
 	c.Flags().Uint64Var(&o.retries, "retries", 0, "try trials that failed again, `N` times at most")
@@ -54,14 +54,14 @@ again, as are those of others that went silent.`,
 		if o.lease < 100*time.Millisecond {
 			return cli.Usagef("--lease %v: must be 100ms at least", o.lease)
 		}
-		s := &session{app: a, opts: o, path: args[0], running: map[uint64]*runningTrial{}}
-		return cli.Failed("study session", args[0], s.serve(c.Context(), a.Stdin))
+		s := &conversation{app: a, opts: o, path: args[0], running: map[uint64]*runningTrial{}}
+		return cli.Failed("study session", args[0], s.serve(c.Context()))
 	}
 	return c
 }
 
-// session is a conversation about one study.
-type session struct {
+// conversation is a session about one study.
+type conversation struct {
 	*app
 	opts sessionOptions
 	path string
@@ -85,122 +85,70 @@ type runningTrial struct {
 }
 
 // serve answers requests until the input ends or ctx does.
-func (s *session) serve(ctx context.Context, in io.Reader) (err error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+func (s *conversation) serve(ctx context.Context) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	s.news = make(chan struct{}, 1)
-	lines, broken := make(chan []byte), make(chan error, 1)
-	go func() { broken <- readRequests(ctx, in, maxRequest, lines) }()
 	var keeper sync.WaitGroup
-	keeper.Go(func() { s.keep(ctx, stop) })
+	keeper.Go(func() { s.keep(ctx) })
 	defer func() {
-		stop(nil)
+		stop()
 		keeper.Wait()
 		err = errors.Join(err, s.end())
 	}()
-	for {
-		select {
-		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), errOrphaned) {
-				return nil
-			}
-			return context.Cause(ctx)
-		case line, ok := <-lines:
-			if !ok {
-				return <-broken
-			}
-			if err := cli.WriteJSONLine(s.Out(), s.answer(ctx, line)); err != nil {
-				return err
-			}
-		}
-	}
+	return session.Serve(ctx, s.Stdin, maxRequest, func(ctx context.Context, line []byte) error {
+		return cli.WriteJSONLine(s.Out(), s.answer(ctx, line))
+	})
 }
 
-// sessionAnswer is one line of the output of `foldlog study session`.
-type sessionAnswer struct {
-	ID    json.RawMessage `json:"id"`    // of the request, null if it has none
-	OK    any             `json:"ok"`    // the result, null after an error
-	Error *sessionError   `json:"error"` // null if the request was done
-}
-
-// sessionError says why a request was not done.
-type sessionError struct {
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
-	Hint    string `json:"hint"` // what to do about it, "" if there is nothing to say
-}
-
-func (s *session) answer(ctx context.Context, line []byte) sessionAnswer {
+func (s *conversation) answer(ctx context.Context, line []byte) session.Answer {
 	var r sessionRequest
-	err := json.Unmarshal(line, &r)
-	if err != nil {
-		return sessionAnswer{ID: r.ID, Error: s.describe(wrongRequest(line, maxRequest, err))}
+	if err := json.Unmarshal(line, &r); err != nil {
+		return session.Answer{ID: r.ID, Error: describe(session.WrongRequest(line, maxRequest, err))}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	result, err := s.do(ctx, &r)
 	if err != nil {
-		return sessionAnswer{ID: r.ID, Error: s.describe(err)}
+		return session.Answer{ID: r.ID, Error: describe(err)}
 	}
-	return sessionAnswer{ID: r.ID, OK: result}
+	return session.Answer{ID: r.ID, OK: result}
 }
 
-// errorKinds tell clients apart what they may act on. The first match wins.
-var errorKinds = []struct {
-	kind  string
-	match func(error) bool
-}{
-	{"fenced", cli.Is(study.ErrFenced)},
-	{"budget", cli.Is(study.ErrBudget)},
-	{"exists", cli.Is(study.ErrExists)},
-	{"not_found", cli.Is(study.ErrNotFound)},
-	{"not_found", cli.Is(os.ErrNotExist)},
-	{"usage", cli.As[*cli.UsageError]},
-	{"usage", cli.Is(study.ErrInvalid)},
-	{"usage", cli.Is(study.ErrReserved)},
-	{"usage", cli.Is(study.ErrTooLarge)},
-	{"conflict", cli.Is(study.ErrConflict)},
+func describe(err error) *session.Problem { return session.Describe(err, sessionErrors, "journal") }
+
+// sessionErrors are the errors that clients may act on.
+var sessionErrors = []session.Kind{
+	{Name: "fenced", Match: cli.Is(study.ErrFenced)},
+	{Name: "budget", Match: cli.Is(study.ErrBudget)},
+	{Name: "exists", Match: cli.Is(study.ErrExists)},
+	{Name: "not_found", Match: cli.Is(study.ErrNotFound)},
+	{Name: "not_found", Match: cli.Is(os.ErrNotExist)},
+	{Name: "usage", Match: cli.As[*cli.UsageError]},
+	{Name: "usage", Match: cli.Is(study.ErrInvalid)},
+	{Name: "usage", Match: cli.Is(study.ErrReserved)},
+	{Name: "usage", Match: cli.Is(study.ErrTooLarge)},
+	{Name: "conflict", Match: cli.Is(study.ErrConflict)},
 }
 
-func (s *session) describe(err error) *sessionError {
-	e := &sessionError{Kind: "journal", Message: strings.ReplaceAll(err.Error(), "\n", "; "), Hint: cli.HintFor(err, hintRules())}
-	for _, k := range errorKinds {
-		if k.match(err) {
-			e.Kind = k.kind
-			break
-		}
-	}
-	return e
-}
-
-var errOrphaned = errors.New("the program that started the session has ended")
-
-// keep writes what waits, shows that the trials live, fails those of others
-// that do not, and stops the session when the program that started it has
-// ended.
-func (s *session) keep(ctx context.Context, stop context.CancelCauseFunc) {
-	parent := os.Getppid()
+// keep writes what waits, shows that the trials live, and fails those of others that
+// do not.
+func (s *conversation) keep(ctx context.Context) {
 	pulse := time.NewTicker(min(s.opts.lease/4, 15*time.Second))
 	defer pulse.Stop()
-	watch := time.NewTicker(time.Second)
-	defer watch.Stop()
 	var sweeper *study.Sweeper
 	var looked time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-watch.C:
-			if os.Getppid() != parent {
-				stop(errOrphaned)
-			}
 		case <-s.news:
 			time.Sleep(paramDelay)
-			s.each(ctx, (*session).writeParams)
+			s.each(ctx, (*conversation).writeParams)
 		case <-pulse.C:
 			// Who could not write, or did not look, cannot tell the silence of others
 			// from its own.
-			if renewed := s.each(ctx, (*session).renew); !renewed || time.Since(looked) > s.opts.lease/2 {
+			if renewed := s.each(ctx, (*conversation).renew); !renewed || time.Since(looked) > s.opts.lease/2 {
 				sweeper = study.NewSweeper(&study.SweeperOptions{Grace: s.opts.lease, Retry: s.policy()})
 			}
 			looked = time.Now()
@@ -211,7 +159,7 @@ func (s *session) keep(ctx context.Context, stop context.CancelCauseFunc) {
 
 // each does something to every running trial, and tells whether all went well. What
 // goes wrong is said, and found again by the request that needs it.
-func (s *session) each(ctx context.Context, do func(*session, context.Context, *runningTrial) error) bool {
+func (s *conversation) each(ctx context.Context, do func(*conversation, context.Context, *runningTrial) error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	well := true
@@ -224,20 +172,20 @@ func (s *session) each(ctx context.Context, do func(*session, context.Context, *
 	return well
 }
 
-func (s *session) writeParams(ctx context.Context, t *runningTrial) error {
+func (s *conversation) writeParams(ctx context.Context, t *runningTrial) error {
 	if t.written == len(t.params) {
 		return nil
 	}
 	return s.change(ctx, t, func(*study.Tx) error { return nil })
 }
 
-func (s *session) renew(ctx context.Context, t *runningTrial) error {
+func (s *conversation) renew(ctx context.Context, t *runningTrial) error {
 	return s.change(ctx, t, func(tx *study.Tx) error { return tx.LifecycleRenew(t.fence, tx.AtMillis()) })
 }
 
 // change writes the parameters that wait and something else about a trial in one
 // extent.
-func (s *session) change(ctx context.Context, t *runningTrial, fn func(tx *study.Tx) error) error {
+func (s *conversation) change(ctx context.Context, t *runningTrial, fn func(tx *study.Tx) error) error {
 	err := s.st.Update(ctx, func(tx *study.Tx) error {
 		if rest := t.params[t.written:]; len(rest) > 0 {
 			if err := tx.LifecycleFenced(t.fence, &study.MutateParams{Params: rest}); err != nil {
@@ -252,7 +200,7 @@ func (s *session) change(ctx context.Context, t *runningTrial, fn func(tx *study
 	return err
 }
 
-func (s *session) sweep(ctx context.Context, sweeper *study.Sweeper) {
+func (s *conversation) sweep(ctx context.Context, sweeper *study.Sweeper) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.st == nil {
@@ -267,7 +215,7 @@ func (s *session) sweep(ctx context.Context, sweeper *study.Sweeper) {
 }
 
 // deliverPending creates the trials that repeat failed ones.
-func (s *session) deliverPending(ctx context.Context) error {
+func (s *conversation) deliverPending(ctx context.Context) error {
 	if s.st.Snapshot().NumPending() == 0 {
 		return nil
 	}
@@ -275,7 +223,7 @@ func (s *session) deliverPending(ctx context.Context) error {
 	return err
 }
 
-func (s *session) policy() *study.RetryPolicy {
+func (s *conversation) policy() *study.RetryPolicy {
 	if s.opts.retries == 0 {
 		return nil
 	}
@@ -286,7 +234,7 @@ func (s *session) policy() *study.RetryPolicy {
 const endPatience = 10 * time.Second
 
 // end fails the trials that were not told, and closes the journal.
-func (s *session) end() error {
+func (s *conversation) end() error {
 	if s.st == nil {
 		return nil
 	}

@@ -46,7 +46,7 @@ type sessionRequest struct {
 }
 
 // do does one request and returns what is answered.
-func (s *session) do(ctx context.Context, r *sessionRequest) (any, error) {
+func (s *conversation) do(ctx context.Context, r *sessionRequest) (any, error) {
 	switch {
 	case r.Do == "create" || r.Do == "open":
 		return s.open(ctx, r)
@@ -89,7 +89,7 @@ func (s *session) do(ctx context.Context, r *sessionRequest) (any, error) {
 }
 
 // open opens the journal and finds or creates the study.
-func (s *session) open(ctx context.Context, r *sessionRequest) (any, error) {
+func (s *conversation) open(ctx context.Context, r *sessionRequest) (any, error) {
 	if s.st != nil {
 		return nil, cli.Usagef("request %q: the session has a study", r.Do)
 	}
@@ -155,7 +155,7 @@ func (r *sessionRequest) config(path string) (study.Config, error) {
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // study is the study as it stands.
-func (s *session) study() (*study.Snapshot, *study.Study, error) {
+func (s *conversation) study() (*study.Snapshot, *study.Study, error) {
 	snap := s.st.Snapshot()
 	st, err := snap.Study(s.id)
 	return snap, st, err
@@ -174,7 +174,7 @@ func (r *sessionRequest) values(st *study.Study) ([]float64, error) {
 	return values, checkCount(st, values)
 }
 
-func (s *session) report(ctx context.Context, t *runningTrial, r *sessionRequest) error {
+func (s *conversation) report(ctx context.Context, t *runningTrial, r *sessionRequest) error {
 	_, st, err := s.study()
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (s *session) report(ctx context.Context, t *runningTrial, r *sessionRequest
 	})
 }
 
-func (s *session) shouldPrune(r *sessionRequest) (any, error) {
+func (s *conversation) shouldPrune(r *sessionRequest) (any, error) {
 	snap, st, err := s.study()
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (s *session) shouldPrune(r *sessionRequest) (any, error) {
 	return viewPrune(snap, st, t)
 }
 
-func (s *session) tell(ctx context.Context, t *runningTrial, r *sessionRequest) (any, error) {
+func (s *conversation) tell(ctx context.Context, t *runningTrial, r *sessionRequest) (any, error) {
 	_, st, err := s.study()
 	if err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (s *session) tell(ctx context.Context, t *runningTrial, r *sessionRequest) 
 	return s.look(ctx, &sessionRequest{Do: "trial", Trial: r.Trial})
 }
 
-func (s *session) setAttr(ctx context.Context, r *sessionRequest, t *runningTrial) error {
+func (s *conversation) setAttr(ctx context.Context, r *sessionRequest, t *runningTrial) error {
 	if r.Key == "" || !given(r.Value) && string(r.Value) != "null" {
 		return cli.Usagef("request %q: key or value is missing", r.Do)
 	}
@@ -253,7 +253,7 @@ func textsKey(id study.TrialID) string {
 	return study.SystemPrefix + "given:" + strconv.FormatUint(uint64(id), 10)
 }
 
-func (s *session) enqueue(ctx context.Context, r *sessionRequest) (any, error) {
+func (s *conversation) enqueue(ctx context.Context, r *sessionRequest) (any, error) {
 	_, st, err := s.study()
 	if err != nil {
 		return nil, err
@@ -297,7 +297,7 @@ func (s *session) enqueue(ctx context.Context, r *sessionRequest) (any, error) {
 }
 
 // look answers what only reads, after what others have written.
-func (s *session) look(ctx context.Context, r *sessionRequest) (any, error) {
+func (s *conversation) look(ctx context.Context, r *sessionRequest) (any, error) {
 	if err := s.st.Refresh(ctx); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 // are suggested when nobody is kept from the journal, and written with the next
 // change. A trial that an ask before has started without hearing of it, because the
 // answer of the server was lost, is the one that this one gets.
-func (s *session) ask(ctx context.Context, r *sessionRequest) (any, error) {
+func (s *conversation) ask(ctx context.Context, r *sessionRequest) (any, error) {
 	var fence study.Fence
 	err := s.st.Update(ctx, func(tx *study.Tx) error {
 		if t := s.unheard(tx.Snapshot(), tx.Worker()); t != nil {
@@ -67,7 +67,7 @@ func (s *session) ask(ctx context.Context, r *sessionRequest) (any, error) {
 
 // unheard is a trial that this session has claimed and does not know, nil if there is
 // none.
-func (s *session) unheard(snap *study.Snapshot, worker uint64) *study.Trial {
+func (s *conversation) unheard(snap *study.Snapshot, worker uint64) *study.Trial {
 	for t := range snap.LiveTrials(s.id, study.Running) {
 		if t.Managed && t.Owner == worker && s.running[t.Number] == nil {
 			return t
@@ -78,7 +78,7 @@ func (s *session) unheard(snap *study.Snapshot, worker uint64) *study.Trial {
 
 // prepare suggests the declared parameters of a trial, and remembers which of
 // the others were given.
-func (s *session) prepare(own *runningTrial, snap *study.Snapshot, st *study.Study, t *study.Trial) error {
+func (s *conversation) prepare(own *runningTrial, snap *study.Snapshot, st *study.Study, t *study.Trial) error {
 	method, err := sampler.Of(st)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (s *session) prepare(own *runningTrial, snap *study.Snapshot, st *study.Stu
 }
 
 // add takes parameters that are still to be written.
-func (t *runningTrial) add(s *session, params ...study.Param) {
+func (t *runningTrial) add(s *conversation, params ...study.Param) {
 	t.params = append(t.params, params...)
 	select {
 	case s.news <- struct{}{}:
@@ -129,7 +129,7 @@ type suggestedValue struct {
 	Index *uint64         `json:"index"` // which choice it is, null if it is none
 }
 
-func (s *session) suggest(t *runningTrial, r *sessionRequest) (any, error) {
+func (s *conversation) suggest(t *runningTrial, r *sessionRequest) (any, error) {
 	dist, err := parseDist(r.Name, r.Dist)
 	if err != nil {
 		return nil, err

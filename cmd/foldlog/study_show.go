@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/studyview"
@@ -30,11 +31,11 @@ attributes, and studies that were deleted.
 With NUMBER show one trial: parameters, results, reports, and the trials that it
 repeats with what they reported.`,
 		Example: "  foldlog study show search.atj\n  foldlog study show search.atj 3",
-		Args:    operands("PATH", "[NUMBER]"),
+		Args:    cmdline.Operands("PATH", "[NUMBER]"),
 	}
 	name := studyFlag(c)
 	all := c.Flags().Bool("all", false, "list waiting and paused trials, attributes and deleted studies too")
-	asJSON := jsonFlag(c, "print one JSON object")
+	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 2 {
 			number, err := parseNumber(args[1])

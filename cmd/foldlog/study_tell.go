@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/journal"
@@ -39,9 +40,9 @@ owns it now, and repeats the values so that they are not lost. With --retries N
 a trial that failed is tried again, N times at most, by a trial with the same
 parameters that waits for the next ask --lease.`,
 		Example: "  foldlog study tell search.atj 3 0.42\n  foldlog study tell search.atj 3 --reason 'out of memory'",
-		Args:    operands("PATH", "NUMBER", "[VALUE]..."),
+		Args:    cmdline.Operands("PATH", "NUMBER", "[VALUE]..."),
 	}
-	takesNumbers(c)
+	cmdline.TakesNumbers(c)
 	name := studyFlag(c)
 	o := tellOptions{fence: fenceFlag(c)}
 	var state string

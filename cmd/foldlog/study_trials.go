@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
@@ -32,7 +33,7 @@ func (a *app) studyTrialsCmd() *cobra.Command {
 worst: completed trials by their first value, NaN last, and then the others by
 number. The table rounds to six digits; --json has all of them.`,
 		Example: "  foldlog study trials search.atj --state failed\n  foldlog study trials search.atj --sort value --limit 10",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	name := studyFlag(c)
 	f := c.Flags()

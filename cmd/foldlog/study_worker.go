@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/runner"
 )
 
@@ -14,7 +15,7 @@ func (a *app) studyWorkerCmd() *cobra.Command {
 		Use:    workerCommand,
 		Short:  "Be a worker process of study run, which starts it",
 		Hidden: true,
-		Args:   operands(),
+		Args:   cmdline.Operands(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runner.RunProcess(a.Stdin, a.Out())
 		},

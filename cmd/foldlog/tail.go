@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 )
@@ -23,7 +24,7 @@ func (a *app) tailCmd() *cobra.Command {
 print each event once, in order, until interrupted. A log at a server is looked at
 twice a second; a server that is away is waited for.`,
 		Example: "  foldlog tail -f search.atj",
-		Args:    operands("PATH"),
+		Args:    cmdline.Operands("PATH"),
 	}
 	c.Flags().BoolVarP(&opts.Follow, "follow", "f", false, "wait for more events")
 	c.Flags().Int64VarP(&opts.Last, "last", "n", defaultTail, "begin with the last `N` events")

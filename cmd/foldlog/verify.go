@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/hints"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 )
@@ -24,9 +26,9 @@ every version that is still listed is checked, or the latest N, and the shards o
 MemWAL. The bytes of a log at a server (http://HOST/PATH) are read through it and
 checked here.`,
 		Example: "  foldlog verify search.atj runs/*.jsonl",
-		Args:    operands("PATH..."),
+		Args:    cmdline.Operands("PATH..."),
 	}
-	asJSON := jsonFlag(c, "print one line of JSON for each log")
+	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each log")
 	var opts logkind.VerifyOptions
 	c.Flags().IntVar(&opts.Versions, "versions", 0, "check only the latest `N` versions of a Lance dataset or a datagen log")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -55,7 +57,7 @@ func (a *app) verify(ctx context.Context, paths []string, opts logkind.VerifyOpt
 		}
 		if err != nil {
 			v.Faults = append(v.Faults, logkind.Place{
-				File: path, What: err.Error(), Hint: cli.HintFor(err, hintRules())})
+				File: path, What: err.Error(), Hint: cli.HintFor(err, hints.Rules())})
 		}
 		v.Normalize()
 		if !v.OK {

@@ -106,6 +106,17 @@ func (e *Env) IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// TerminalSize is how many columns and lines the terminal of the results has, 0 and 0 if
+// they go elsewhere.
+func (e *Env) TerminalSize() (width, height int) {
+	if f, ok := e.Stdout.(interface{ Fd() uintptr }); ok && e.IsTerminal(e.Stdout) {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
+			return w, h
+		}
+	}
+	return 0, 0
+}
+
 // Color says whether results may carry terminal styling: standard output is
 // a terminal that is not dumb, and NO_COLOR (https://no-color.org) is unset
 // or empty.

@@ -1,4 +1,6 @@
-package main
+// Package hints has the advice of the command line: what to do about the errors that the
+// packages below it return.
+package hints
 
 import (
 	"crypto/tls"
@@ -17,10 +19,9 @@ import (
 	"github.com/foldlog/foldlog/study/asktell"
 )
 
-// hintRules says what to do about the errors that the packages below this one
-// return. It is the only place that knows: a package gives its errors a type
+// Rules says what to do about errors. It is the only place that knows: a package gives its errors a type
 // or a sentinel, and a line here gives the advice. The first match wins.
-func hintRules() []cli.HintRule {
+func Rules() []cli.HintRule {
 	return []cli.HintRule{
 		{Match: cli.Is(journal.ErrHeadMissing), Hint: "the head is never made up; foldlog verify says what the data holds, foldlog cp --salvage copies it"},
 		{Match: cli.Is(journal.ErrDataMissing), Hint: "the directory beside the head belongs to the journal; put it back"},
@@ -38,7 +39,7 @@ func hintRules() []cli.HintRule {
 		{Match: cli.Is(datagen.ErrHeld), Hint: "wait until its process has ended, or died for as long as its lease"},
 		{Match: cli.Is(datagen.ErrFault), Hint: "foldlog datagen item LOG ITEM --trajectory shows the item; begin it anew to go on"},
 		{Match: cli.Is(trainlog.ErrNoOpen), Hint: "--slug names the run"},
-		certificateHint,
+		Certificate,
 		{Match: cli.Is(fs.ErrExist), Hint: "give a path that does not exist"},
 		{Match: cli.Is(study.ErrTooLarge), Hint: "nothing was written; keep large things in files, and their paths in the journal"},
 		{Match: cli.Is(asktell.ErrKeyUsed), Hint: "draw another key to ask for another trial"},
@@ -66,8 +67,8 @@ func hintRules() []cli.HintRule {
 	}
 }
 
-// certificateHint is for a server whose certificate nobody vouches for.
-var certificateHint = cli.HintRule{
+// Certificate is for a server whose certificate nobody vouches for.
+var Certificate = cli.HintRule{
 	Match: cli.As[*tls.CertificateVerificationError],
 	Hint:  "a certificate that no known authority signed has to be trusted first: on Linux SSL_CERT_FILE names its file, elsewhere it goes into the system's store",
 }

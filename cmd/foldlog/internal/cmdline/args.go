@@ -1,4 +1,6 @@
-package main
+// Package cmdline has what command lines have in common: their operands and the flags that
+// many of them have.
+package cmdline
 
 import (
 	"regexp"
@@ -10,10 +12,10 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 )
 
-// operands checks the arguments of a command against their names in its
+// Operands checks the arguments of a command against their names in its
 // usage line: "PATH" is required, "[ROOT]" may be left out, and "PATH..." is
 // one or more.
-func operands(names ...string) cobra.PositionalArgs {
+func Operands(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		repeats := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
 		for i, name := range names {
@@ -33,8 +35,8 @@ func operands(names ...string) cobra.PositionalArgs {
 // present directory.
 var isPath = map[string]bool{"PATH": true, "PATH...": true, "DEST": true, "[ROOT]": true}
 
-// jsonFlag adds --json, which every command that reads has.
-func jsonFlag(c *cobra.Command, usage string) *bool {
+// JSONFlag adds --json, which every command that reads has.
+func JSONFlag(c *cobra.Command, usage string) *bool {
 	return c.Flags().Bool("json", false, usage)
 }
 
@@ -47,16 +49,16 @@ func verb(c *cobra.Command) string {
 // numberOperands marks commands whose operands may be negative numbers.
 const numberOperands = "operands may be negative numbers"
 
-// takesNumbers makes -0.5 and -inf operands of a command and not flags.
-func takesNumbers(c *cobra.Command) {
+// TakesNumbers makes -0.5 and -inf operands of a command and not flags.
+func TakesNumbers(c *cobra.Command) {
 	c.Annotations = map[string]string{numberOperands: ""}
 }
 
 var negative = regexp.MustCompile(`^-(\.?[0-9]|(?i:inf|infinity|nan)$)`)
 
-// shieldNumbers puts a space before negative numbers in the arguments of a
+// ShieldNumbers puts a space before negative numbers in the arguments of a
 // command that takes them, so that they are not read as flags.
-func shieldNumbers(root *cobra.Command, args []string) []string {
+func ShieldNumbers(root *cobra.Command, args []string) []string {
 	c, _, err := root.Find(args)
 	if err != nil {
 		return args

@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"bytes"
@@ -14,12 +14,16 @@ func TestASessionGoesOnAfterWhatIsNoRequest(t *testing.T) {
 	input := `{"id":1,"do":5}` + "\n[]\n\n  \n{\n" + long(200) + long(100_000) + long(64) + `{"id":2,"step":-1}` + "\n" + `{"id":3,"do":"fly"}`
 	lines := make(chan []byte)
 	broken := make(chan error, 1)
-	go func() { broken <- readRequests(t.Context(), strings.NewReader(input), 64, lines) }()
+	go func() { broken <- readLines(t.Context(), strings.NewReader(input), 64, lines) }()
 	var got []string
 	for line := range lines {
-		var r sessionRequest
+		var r struct {
+			ID   json.RawMessage
+			Do   string
+			Step uint64
+		}
 		if err := json.Unmarshal(line, &r); err != nil {
-			got = append(got, string(bytes.TrimSpace(r.ID))+" "+wrongRequest(line, 64, err).Error())
+			got = append(got, string(bytes.TrimSpace(r.ID))+" "+WrongRequest(line, 64, err).Error())
 		} else {
 			got = append(got, string(r.ID)+" "+r.Do[:3])
 		}

@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"bufio"
@@ -12,13 +12,13 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 )
 
-// readRequests sends the lines of a session's input that are not empty, nil for
+// readLines sends the lines of a session's input that are not empty, nil for
 // one of more than most bytes, and closes lines at the end.
-func readRequests(ctx context.Context, in io.Reader, most int, lines chan<- []byte) error {
+func readLines(ctx context.Context, in io.Reader, most int, lines chan<- []byte) error {
 	defer close(lines)
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
-		line, err := readRequest(r, most)
+		line, err := readLine(r, most)
 		if line == nil || len(line) > 0 {
 			select {
 			case lines <- line:
@@ -35,8 +35,8 @@ func readRequests(ctx context.Context, in io.Reader, most int, lines chan<- []by
 	}
 }
 
-// readRequest reads a line to its end, and drops it if it is too long.
-func readRequest(r *bufio.Reader, most int) ([]byte, error) {
+// readLine reads a line to its end, and drops it if it is too long.
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
 	line, long := []byte{}, false
 	for {
 		piece, err := r.ReadSlice('\n')
@@ -55,8 +55,8 @@ func readRequest(r *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// wrongRequest says what is wrong with a line, nil for one that was too long.
-func wrongRequest(line []byte, most int, err error) error {
+// WrongRequest says what is wrong with a line, nil for one that was too long.
+func WrongRequest(line []byte, most int, err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case line == nil:
