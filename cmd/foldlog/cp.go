@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/metricscmd"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/metrics"
@@ -78,13 +79,9 @@ func (a *app) copyToServer(ctx context.Context, from logkind.Located, to *remote
 	if opts.Salvage {
 		return cli.Usagef("--salvage: a damaged stream is salvaged to a file first")
 	}
-	client, err := a.pushClient(to.Base)
+	p, err := metricscmd.PushFile(ctx, a.Finder, to.Base, from.Name)
 	if err != nil {
 		return err
-	}
-	p, err := a.pushFile(ctx, client, from.Name)
-	if err != nil {
-		return advise(err)
 	}
 	if path := streamPath(p); in != "" && in != path && !strings.HasPrefix(path, in+"/") {
 		a.Notef("a server has the place of a stream from its run: not %s", in)

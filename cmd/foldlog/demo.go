@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/studycmd"
 	"github.com/foldlog/foldlog/examples/digits/images"
 	"github.com/foldlog/foldlog/examples/digits/trial"
 	"github.com/foldlog/foldlog/internal/cli"
@@ -175,14 +176,14 @@ func (a *app) demoRun(ctx context.Context, r logkind.StudyReader, path string, f
 		Command: append([]string{self}, demoCommand...), Trials: f.trials, Retries: 1, Grace: demoGrace, Journal: path,
 		Runs: filepath.Dir(path),
 	}
-	run := a.newRunning(r, &runPlan{Config: config, workers: f.workers})
-	defer run.bar.Close()
-	v := &demoVictim{running: run, armed: f.workers > 1, pids: map[int]int{}, trials: map[int]uint64{}}
+	run := studycmd.NewRunning(a.Finder, r, config)
+	defer run.Bar.Close()
+	v := &demoVictim{Running: run, armed: f.workers > 1, pids: map[int]int{}, trials: map[int]uint64{}}
 	s := runner.Supervisor{
-		Config: config, Workers: f.workers, Argv: []string{self, "study", workerCommand}, Program: version.Program(),
+		Config: config, Workers: f.workers, Argv: []string{self, "study", studycmd.WorkerCommand}, Program: version.Program(),
 		Term: 500 * time.Millisecond, Stderr: a.Err(), OnStart: v.started, OnEvent: v.event,
 	}
-	stop := run.showProgress()
+	stop := run.ShowProgress()
 	defer stop()
 	began := time.Now()
 	report, err := s.Run(context.Background(), ctx.Done())
@@ -196,7 +197,7 @@ func (a *app) say(format string, args ...any) {
 
 // demoVictim kills the worker that starts a trial once enough have finished.
 type demoVictim struct {
-	*running
+	*studycmd.Running
 
 	mu       sync.Mutex
 	armed    bool
@@ -206,7 +207,7 @@ type demoVictim struct {
 }
 
 func (v *demoVictim) started(process, pid int, worker uint64) {
-	v.running.started(process, pid, worker)
+	v.Running.Started(process, pid, worker)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.pids[process] = pid
@@ -226,7 +227,7 @@ func (v *demoVictim) event(process int, e runner.Event) {
 		v.finished++
 		delete(v.trials, process)
 	}
-	v.running.event(e)
+	v.Running.Event(e)
 }
 
 // kill takes a worker away as a full machine or a lost node would.
@@ -237,7 +238,7 @@ func (v *demoVictim) kill(process int) {
 	}
 	if p.Kill() == nil {
 		v.armed = false
-		v.bar.Notef("killed worker process %d (SIGKILL) while it ran trial %d; its silence will be noticed in %v",
+		v.Bar.Notef("killed worker process %d (SIGKILL) while it ran trial %d; its silence will be noticed in %v",
 			process+1, v.trials[process], demoGrace)
 	}
 }

@@ -18,7 +18,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/datagencmd"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/metricscmd"
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/session"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/studycmd"
 	"github.com/foldlog/foldlog/internal/datagenview"
 	"github.com/foldlog/foldlog/internal/doctest"
 	"github.com/foldlog/foldlog/internal/logkind"
@@ -287,23 +290,23 @@ var jsonStructs = map[string]any{
 	"Log": logkind.Summary{}, "Inspection": logkind.Inspection{}, "Writer": logkind.Writer{}, "Journal detail": logkind.JournalDetail{},
 	"Lease holder": logkind.LeaseHolder{}, "Data file": logkind.DataFileCount{}, "Verification": logkind.Verification{}, "Place": logkind.Place{},
 	"Study": studyview.Summary{}, "Parameter": studyview.Param{}, "States": studyview.StateCounts{}, "Best": studyview.BestTrial{},
-	"Created study": createdStudy{}, "Attributes": attrsView{}, "Shown journal": shownJournal{}, "Shown study": shownStudy{},
-	"Pending": pendingView{}, "Exported study": studyview.Exported{}, "Run": runSummary{}, "Failed trials": failedTrials{}, "Condition": studyview.Condition{}, "Trial": studyview.Trial{},
-	"Asked trial": askedTrial{}, "Enqueued trial": enqueuedTrial{}, "Curved trial": studyview.CurvedTrial{}, "Report": studyview.Report{},
-	"Shown trial": shownTrial{}, "Retried trial": retriedTrial{}, "Should-prune": pruneVerdict{},
-	"Session answer": session.Answer{}, "Session error": session.Problem{}, "Suggested value": suggestedValue{},
+	"Created study": studycmd.CreatedStudy{}, "Attributes": studycmd.Attrs{}, "Shown journal": studycmd.ShownJournal{}, "Shown study": studycmd.ShownStudy{},
+	"Pending": studycmd.Pending{}, "Exported study": studyview.Exported{}, "Run": studycmd.RunSummary{}, "Failed trials": studycmd.FailedTrials{}, "Condition": studyview.Condition{}, "Trial": studyview.Trial{},
+	"Asked trial": studycmd.AskedTrial{}, "Enqueued trial": studycmd.EnqueuedTrial{}, "Curved trial": studyview.CurvedTrial{}, "Report": studyview.Report{},
+	"Shown trial": studycmd.ShownTrial{}, "Retried trial": studycmd.RetriedTrial{}, "Should-prune": studycmd.PruneVerdict{},
+	"Session answer": session.Answer{}, "Session error": session.Problem{}, "Suggested value": studycmd.SuggestedValue{},
 	"Importance": studyview.Importance{}, "Important parameter": studyview.ParamImportance{}, "Comparison": studyview.Comparison{}, "Compared study": studyview.ComparedStudy{},
 	"Plot": studyplot.View{}, "Plotted chart": studyplot.ChartView{}, "Plot axis": studyplot.Axis{}, "Plotted series": studyplot.Series{},
 	"Metrics run": metricsview.View{}, "Segment": metricsview.Segment{}, "Change": metricsview.Change{}, "Checkpoint": metricsview.Checkpoint{}, "Failure": metricsview.Failure{},
-	"Stats": metricsview.Stats{}, "Curve": metricsview.Curve{}, "Series": metricsview.Series{}, "Stream detail": logkind.StreamDetail{}, "Stream check": checkView{},
-	"Finding": findingView{}, "Stream diff": diffView{}, "Diff side": diffSide{}, "Final value": valueDiff{}, "Pushed stream": pushView{},
-	"Created datagen log": createdLog{}, "Datagen run": datagenRunReport{}, "Appended events": appendedEvents{},
+	"Stats": metricsview.Stats{}, "Curve": metricsview.Curve{}, "Series": metricsview.Series{}, "Stream detail": logkind.StreamDetail{}, "Stream check": metricscmd.Check{},
+	"Finding": metricscmd.Finding{}, "Stream diff": metricscmd.Diff{}, "Diff side": metricscmd.DiffSide{}, "Final value": metricscmd.ValueDiff{}, "Pushed stream": metricscmd.Pushed{},
+	"Created datagen log": datagencmd.CreatedLog{}, "Datagen run": datagencmd.RunReport{}, "Appended events": datagencmd.AppendedEvents{},
 	"Datagen status": datagenview.Status{}, "Datagen states": datagenview.States{}, "Step counts": datagenview.StepCounts{},
 	"Failure roll-up": datagenview.FailureRoll{}, "Datagen writer": datagenview.Writer{}, "Maintenance": datagenview.Upkeep{},
 	"Listed item": datagenview.ItemLine{}, "Shown item": datagenview.Item{}, "Item field": datagenview.Field{},
 	"Field value": datagenview.FieldFrom{}, "Origin": datagenview.Origin{}, "Completed step": datagenview.Step{},
 	"Item failure": datagenview.Failure{}, "Item fault": datagenview.Fault{}, "Item checkpoint": datagenview.Checkpoint{},
-	"Field change": datagenview.Change{}, "Item node": datagenview.Node{}, "Resume plan": resumePlan{}, "Upkeep": upkeepDone{},
+	"Field change": datagenview.Change{}, "Item node": datagenview.Node{}, "Resume plan": datagencmd.ResumePlan{}, "Upkeep": datagencmd.Upkeep{},
 	"Datagen detail": logkind.DatagenDetail{}, "Datagen answer": session.Answer{}, "Datagen problem": session.Problem{},
 	"Token": tokenView{}, "Lance detail": logkind.LanceDetail{}, "Lance index": logkind.LanceIndex{}, "Lance shard": logkind.LanceShard{},
 }

@@ -1,9 +1,9 @@
 // Foldlog keeps what happens in machine-learning experiments as durable,
 // append-only event logs, and folds them into states, curves and best trials.
 //
-// This command is thin: each file here is one command, which parses its
-// flags, makes one call, and renders the answer. The verbs that work on any
-// log go through internal/logkind.
+// This command is thin: each file is one command, which parses its flags, makes one call,
+// and renders the answer. The verbs that work on any log are here and go through
+// internal/logkind; those for one kind of log are in the packages below internal.
 package main
 
 import (

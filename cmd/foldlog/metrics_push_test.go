@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/metricscmd"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/metrics"
@@ -38,10 +39,10 @@ func TestPushSendsEachByteOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	push := func() pushView {
+	push := func() metricscmd.Pushed {
 		t.Helper()
 		got := with("", vars, "metrics", "push", "r.jsonl", "--json")
-		var v pushView
+		var v metricscmd.Pushed
 		if err := json.Unmarshal([]byte(got.stdout), &v); err != nil || got.status != 0 {
 			t.Fatalf("%v, status %d: %s", err, got.status, got.stderr)
 		}

@@ -10,7 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/datagencmd"
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/hints"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/metricscmd"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/studycmd"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/version"
@@ -58,7 +61,7 @@ func newRootCmd(env *cli.Env, kinds []logkind.Kind) *cobra.Command {
 	addGroup(root, "any", "Commands for any log (its kind is told by its content):",
 		a.lsCmd(), a.inspectCmd(), a.verifyCmd(), a.catCmd(), a.tailCmd(), a.cpCmd())
 	addGroup(root, "kind", "Commands for one kind of log:",
-		a.studyCmd(), a.datagenCmd(), a.metricsCmd())
+		studycmd.New(a.Finder), datagencmd.New(a.Finder), metricscmd.New(a.Finder))
 	addGroup(root, "server", "A server for all of them:", a.serveCmd())
 	addGroup(root, "start", "To see it work:", a.demoCmd())
 	finish(root)

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/studycmd"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/server"
@@ -137,7 +138,7 @@ func (a *app) serveAll(ctx context.Context, s *server.Server, l net.Listener, o 
 	if o.optuna == "" {
 		return s.Serve(ctx, l)
 	}
-	other, err := a.listen(ctx, o.optuna, o.insecure)
+	other, err := studycmd.Listen(ctx, a.Env, o.optuna, o.insecure)
 	if err != nil {
 		return err
 	}

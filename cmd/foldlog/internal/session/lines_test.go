@@ -19,8 +19,8 @@ func TestASessionGoesOnAfterWhatIsNoRequest(t *testing.T) {
 	for line := range lines {
 		var r struct {
 			ID   json.RawMessage
-			Do   string
-			Step uint64
+			Do   string `json:"do"`
+			Step uint64 `json:"step"`
 		}
 		if err := json.Unmarshal(line, &r); err != nil {
 			got = append(got, string(bytes.TrimSpace(r.ID))+" "+WrongRequest(line, 64, err).Error())

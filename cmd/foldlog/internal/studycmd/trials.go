@@ -1,0 +1,173 @@
+package studycmd
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
+	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/studyview"
+	"github.com/foldlog/foldlog/study"
+)
+
+// trialsOptions are the flags of study trials.
+type trialsOptions struct {
+	states []study.State
+	from   uint64
+	limit  int
+	sort   string
+	asJSON bool
+}
+
+func (a *app) trialsCmd() *cobra.Command {
+	var o trialsOptions
+	var states []string
+	c := &cobra.Command{
+		Use:   "trials PATH [--state STATE]... [--from N] [--limit N] [--sort number|value] [--json]",
+		Short: "List the trials of a study",
+		Long: `List the trials of a study by number, or with --sort value from the best to the
+worst: completed trials by their first value, NaN last, and then the others by
+number. The table rounds to six digits; --json has all of them.`,
+		Example: "  foldlog study trials search.atj --state failed\n  foldlog study trials search.atj --sort value --limit 10",
+		Args:    cmdline.Operands("PATH"),
+	}
+	name := studyFlag(c)
+	f := c.Flags()
+	f.StringArrayVar(&states, "state", nil, "list trials of this `STATE` only; again for each further one")
+	f.Uint64Var(&o.from, "from", 0, "list trials from number `N` on")
+	f.IntVar(&o.limit, "limit", 0, "list `N` trials at most (0: no limit)")
+	f.StringVar(&o.sort, "sort", "number", "the `ORDER`, number or value")
+	f.BoolVar(&o.asJSON, "json", false, "print one line of JSON for each trial")
+	c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(
+		[]string{"waiting", "running", "paused", "complete", "pruned", "failed"}, cobra.ShellCompDirectiveNoFileComp))
+	c.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"number", "value"}, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := o.parse(states); err != nil {
+			return err
+		}
+		return cli.Failed("study trials", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+			return a.listTrials(snap, st, &o)
+		}))
+	}
+	return c
+}
+
+func (o *trialsOptions) parse(states []string) error {
+	for _, name := range states {
+		s, err := study.ParseState(name)
+		if err != nil {
+			return cli.Usagef("--state %q: waiting, running, paused, complete, pruned or failed", name)
+		}
+		o.states = append(o.states, s)
+	}
+	switch {
+	case o.sort != "number" && o.sort != "value":
+		return cli.Usagef("--sort %q: number or value", o.sort)
+	case o.limit < 0:
+		return cli.Usagef("--limit %d: must not be negative", o.limit)
+	}
+	return nil
+}
+
+// choose hands the trials that are asked for to emit, in order.
+func (o *trialsOptions) choose(snap *study.Snapshot, st *study.Study, emit func(*study.Trial) error) error {
+	if o.sort == "number" {
+		for t := range snap.Trials(st.ID, study.TrialFilter{States: o.states, From: o.from, Limit: o.limit}) {
+			if err := emit(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	list, err := snap.Ranked(st.ID, 0)
+	if err != nil {
+		return err
+	}
+	for t := range snap.Trials(st.ID, study.TrialFilter{}) {
+		if t.State != study.Complete {
+			list = append(list, t)
+		}
+	}
+	n := 0
+	for _, t := range list {
+		if t.Number < o.from || len(o.states) > 0 && !slices.Contains(o.states, t.State) {
+			continue
+		}
+		if err := emit(t); err != nil {
+			return err
+		}
+		if n++; n == o.limit {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (a *app) listTrials(snap *study.Snapshot, st *study.Study, o *trialsOptions) error {
+	if o.asJSON {
+		return cli.Buffered(a.Out(), func(w io.Writer) error {
+			return o.choose(snap, st, func(t *study.Trial) error { return cli.WriteJSONLine(w, studyview.TrialOf(snap, st, t)) })
+		})
+	}
+	table := a.newTrialTable(st)
+	if err := o.choose(snap, st, func(t *study.Trial) error { table.add(a, t); return nil }); err != nil {
+		return err
+	}
+	if table.Len() == 0 {
+		a.Notef("no trials")
+		return nil
+	}
+	return table.Write(a.Out())
+}
+
+// trialTable lists trials for people: results and parameters.
+type trialTable struct {
+	*cli.Table
+	objectives int
+	params     []string
+}
+
+func (a *app) newTrialTable(st *study.Study) *trialTable {
+	t := &trialTable{objectives: len(st.Config.Directions)}
+	columns := []cli.Column{{Title: "TRIAL", Align: cli.Right}, {Title: "STATE"}}
+	for _, name := range st.ObjectiveNames() {
+		columns = append(columns, cli.Column{Title: strings.ToUpper(name), Align: cli.Right})
+	}
+	for _, p := range studyview.SpaceOf(st) {
+		t.params = append(t.params, p.Name)
+		column := cli.Column{Title: p.Name}
+		if p.Type == "float" || p.Type == "int" {
+			column.Align = cli.Right
+		}
+		columns = append(columns, column)
+	}
+	columns = append(columns, cli.Column{Title: "TOOK"}, cli.Column{Title: "NOTE"})
+	t.Table = cli.NewTable(columns...)
+	t.Bold = a.Color()
+	return t
+}
+
+func (t *trialTable) add(a *app, trial *study.Trial) {
+	row := []string{strconv.FormatUint(trial.Number, 10), trial.State.Name()}
+	row = append(row, studyview.RoundCells(trial, t.objectives, t.params)...)
+	t.Row(append(row, span(trial, a.Time()), trialNote(trial))...)
+}
+
+// trialNote says what is special about a trial.
+func trialNote(t *study.Trial) string {
+	var notes []string
+	if t.Attempt > 1 {
+		notes = append(notes, "attempt "+attemptText(t))
+	}
+	if t.Abandoned {
+		notes = append(notes, "given up")
+	}
+	if t.Error != "" {
+		notes = append(notes, reasonLine(t.Error))
+	}
+	return strings.Join(notes, "; ")
+}
