@@ -431,6 +431,19 @@ func (s *Server) experiment(id string) (*datagenLog, error) {
 	return l, nil
 }
 
+// indexed is an experiment whose index is there.
+func (s *Server) indexed(ctx context.Context, id string) (*datagenLog, *datagen.Index, error) {
+	l, err := s.experiment(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := l.ready(ctx)
+	if err != nil {
+		return nil, nil, s.answer(err)
+	}
+	return l, x, nil
+}
+
 // view is the present state of an experiment.
 func (s *Server) view(ctx context.Context, id string) (*datagenLog, *datagen.View, error) {
 	l, err := s.experiment(id)

@@ -342,7 +342,7 @@ func (c *ChangeBody) value() (v datagen.Value, err error) {
 	case datagen.Blob:
 		var b []byte
 		err = json.Unmarshal(raw, &b)
-		v = datagen.BlobValue(orEmpty(b))
+		v = datagen.BlobValue(serde.NotNil(b))
 	default:
 		v.JSON, err = datagen.CanonicalJSON(json.RawMessage(raw))
 	}

@@ -3,9 +3,9 @@ package server
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/internal/serde"
 )
 
 // DatagenItem is what the events of an item fold into.
@@ -83,32 +83,18 @@ type DatagenFault struct {
 	What   string   `json:"what"`
 }
 
-func millisOf(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
 func originOf(o datagen.Origin) DatagenOrigin {
-	v := DatagenOrigin{Event: o.Event, Checkpoint: o.Checkpoint, Seq: Integer(o.Seq), Attempt: o.Attempt, Run: o.Run, Epoch: o.Epoch, AtMS: millisOf(o.Time)}
+	v := DatagenOrigin{Event: o.Event, Checkpoint: o.Checkpoint, Seq: Integer(o.Seq), Attempt: o.Attempt, Run: o.Run, Epoch: o.Epoch, AtMS: serde.Millis(o.Time)}
 	if o.Step != nil {
 		v.Step, v.Instance = o.Step.Name, o.Step.Instance
 	}
 	return v
 }
 
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 func datagenItem(it *datagen.Item) DatagenItem {
 	v := DatagenItem{
-		Item: it.ID, Root: it.Root, Parent: it.Parent, Status: it.Status, Attempt: it.Attempt, Run: it.Run, Epochs: orEmpty(it.Epochs),
-		LastSeq: Integer(it.LastSeq), Creations: it.Creations, Tags: Object(it.Tags), CreatedMS: millisOf(it.Created), UpdatedMS: millisOf(it.Updated),
+		Item: it.ID, Root: it.Root, Parent: it.Parent, Status: it.Status, Attempt: it.Attempt, Run: it.Run, Epochs: serde.NotNil(it.Epochs),
+		LastSeq: Integer(it.LastSeq), Creations: it.Creations, Tags: Object(it.Tags), CreatedMS: serde.Millis(it.Created), UpdatedMS: serde.Millis(it.Updated),
 		Fields: []DatagenField{}, Steps: []DatagenStep{}, Failures: []DatagenFailure{}, Faults: []DatagenFault{},
 	}
 	for i := range it.Fields {
@@ -125,7 +111,7 @@ func datagenItem(it *datagen.Item) DatagenItem {
 		v.Failures = append(v.Failures, failureOf(it.ID, f))
 	}
 	for _, f := range it.Faults {
-		v.Faults = append(v.Faults, DatagenFault{Integer(f.Seq), orEmpty(f.Events), orEmpty(f.Epochs), f.What})
+		v.Faults = append(v.Faults, DatagenFault{Integer(f.Seq), serde.NotNil(f.Events), serde.NotNil(f.Epochs), f.What})
 	}
 	return v
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/internal/serde"
 )
 
 // ExperimentItem is a datagen log in a list.
@@ -43,7 +44,7 @@ func (l *datagenLog) itemOf(x *datagen.Index) ExperimentItem {
 	item := ExperimentItem{ID: l.id, Path: l.path, Pipeline: l.pipeline, Experiment: l.experiment, Ready: true, Seq: Count(x.Version()),
 		Events: o.Events, Items: o.Items, Roots: o.Roots, Suspects: o.Suspects, States: ItemStates(o.Status)}
 	for _, w := range o.Writers {
-		item.UpdatedMS = max(item.UpdatedMS, millisOf(w.Last))
+		item.UpdatedMS = max(item.UpdatedMS, serde.Millis(w.Last))
 	}
 	return item
 }
@@ -138,13 +139,9 @@ type DatagenUpkeep struct {
 }
 
 func (s *Server) getExperiment(ctx context.Context, in *experimentInput) (*struct{ Body ExperimentDetail }, error) {
-	l, err := s.experiment(in.ID)
+	l, x, err := s.indexed(ctx, in.ID)
 	if err != nil {
 		return nil, err
-	}
-	x, err := l.ready(ctx)
-	if err != nil {
-		return nil, s.answer(err)
 	}
 	d := ExperimentDetail{ExperimentItem: l.itemOf(x), Steps: []StepCounts{}, Failures: []FailureRoll{}, Writers: []DatagenWriter{}}
 	o := x.Overview()
@@ -152,7 +149,7 @@ func (s *Server) getExperiment(ctx context.Context, in *experimentInput) (*struc
 		d.Steps = append(d.Steps, StepCounts(st))
 	}
 	for _, f := range o.Failures {
-		d.Failures = append(d.Failures, FailureRoll{f.Step, f.Type, f.Events, f.Items, millisOf(f.First), millisOf(f.Last)})
+		d.Failures = append(d.Failures, FailureRoll{f.Step, f.Type, f.Events, f.Items, serde.Millis(f.First), serde.Millis(f.Last)})
 	}
 	if err := l.upkeep(ctx, &d); err != nil {
 		return nil, s.answer(err)
@@ -229,7 +226,7 @@ type ItemLine struct {
 
 func itemLine(s datagen.ItemSummary) ItemLine {
 	return ItemLine{s.ID, s.Root, s.Parent, s.Status, s.Step, s.Attempt, s.Events, s.Failures, s.ErrorType, Object(s.Tags),
-		millisOf(s.Created), millisOf(s.Updated), s.Suspect}
+		serde.Millis(s.Created), serde.Millis(s.Updated), s.Suspect}
 }
 
 func (in *itemListInput) query() (q datagen.ItemQuery, err error) {
@@ -300,13 +297,9 @@ type Classified struct {
 }
 
 func (s *Server) classify(ctx context.Context, in *classifyInput) (*struct{ Body Classification }, error) {
-	l, err := s.experiment(in.ID)
+	_, x, err := s.indexed(ctx, in.ID)
 	if err != nil {
 		return nil, err
-	}
-	x, err := l.ready(ctx)
-	if err != nil {
-		return nil, s.answer(err)
 	}
 	c := Classification{Items: []Classified{}}
 	for _, key := range in.Body.Keys {
@@ -317,9 +310,7 @@ func (s *Server) classify(ctx context.Context, in *classifyInput) (*struct{ Body
 }
 
 func (s *Server) registerDatagen(api huma.API) {
-	get := func(path, id, summary string) huma.Operation {
-		return operation(http.MethodGet, "/api/v1/datagen"+path, id, summary, "datagen")
-	}
+	get := getting("/api/v1/datagen", "datagen")
 	huma.Register(api, get("", "list-experiments", "List datagen experiments"), s.listExperiments)
 	huma.Register(api, get("/{id}", "get-experiment", "One experiment: funnel, failures, writers, maintenance"), s.getExperiment)
 	huma.Register(api, get("/{id}/items", "list-items", "Items of an experiment"), s.listItems)

@@ -33,13 +33,9 @@ func (s *Server) registerDatagenLive(api huma.API) {
 	op.Description = "Events: items (a LiveItems), also with what has changed since seq; reset ({}): seq is not known here, read the list anew; gone ({}). The id of an event is its seq."
 	streamed(&op)
 	huma.Register(api, op, func(ctx context.Context, in *experimentLiveInput) (*huma.StreamResponse, error) {
-		l, err := s.experiment(in.ID)
+		l, x, err := s.indexed(ctx, in.ID)
 		if err != nil {
 			return nil, err
-		}
-		x, err := l.ready(ctx)
-		if err != nil {
-			return nil, s.answer(err)
 		}
 		seen, reset := x.Version(), false
 		last := in.Last

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/server/projection"
 )
@@ -269,11 +270,7 @@ func className(c metrics.NoteClass) string {
 }
 
 func annotationOf(m *metrics.Mark, segments int) Annotation {
-	changed := m.Changed
-	if changed == nil {
-		changed = []string{}
-	}
 	return Annotation{TSMS: m.TSMS, Step: Integer(m.Step), Segment: segments + m.Segment, Class: className(m.Class), Text: m.Text,
 		Metadata: objectOf(m.Metadata), From: m.From, To: m.To, Checkpoint: m.Checkpoint, Seconds: Number(m.Seconds),
-		Changed: changed, Signal: m.Signal, Error: m.Error}
+		Changed: serde.NotNil(m.Changed), Signal: m.Signal, Error: m.Error}
 }

@@ -337,3 +337,10 @@ func operation(method, path, id, summary, tag string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{tag},
 		MaxBodyBytes: maxJSON, BodyReadTimeout: DefaultReadTime, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}}
 }
+
+// getting makes the operations that read what is below a path.
+func getting(base, tag string) func(path, id, summary string) huma.Operation {
+	return func(path, id, summary string) huma.Operation {
+		return operation(http.MethodGet, base+path, id, summary, tag)
+	}
+}

@@ -150,9 +150,7 @@ func (s *Server) listStudies(_ context.Context, in *studyListInput) (*struct{ Bo
 }
 
 func (s *Server) registerStudies(api huma.API) {
-	get := func(path, id, summary string) huma.Operation {
-		return operation(http.MethodGet, "/api/v1/studies"+path, id, summary, "studies")
-	}
+	get := getting("/api/v1/studies", "studies")
 	huma.Register(api, get("", "list-studies", "List studies"), s.listStudies)
 	huma.Register(api, get("/{id}", "get-study", "One study"), s.getStudy)
 	huma.Register(api, get("/{id}/trials", "list-trials", "Trials of a study"), s.listTrials)

@@ -180,18 +180,25 @@ func (s *Server) answerTrial(snap *study.Snapshot, st *study.Study, id study.Tri
 	return &trialOutput{item}, nil
 }
 
+// updateTrial changes a trial of a study in one transaction, and returns its id as well.
+func (l *journalLog) updateTrial(ctx context.Context, of study.StudyID, number uint64, do func(*study.Tx, *study.Trial) error) (snap *study.Snapshot, id study.TrialID, err error) {
+	snap, err = l.update(ctx, func(tx *study.Tx) error {
+		t, err := tx.Snapshot().TrialByNumber(of, number)
+		if err != nil {
+			return err
+		}
+		id = t.ID
+		return do(tx, t)
+	})
+	return snap, id, err
+}
+
 func (s *Server) claim(ctx context.Context, in *claimInput) (*trialOutput, error) {
 	log, st, err := s.mayWrite(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	var id study.TrialID
-	snap, err := log.update(ctx, func(tx *study.Tx) error {
-		t, err := tx.Snapshot().TrialByNumber(st.ID, in.Number)
-		if err != nil {
-			return err
-		}
-		id = t.ID
+	snap, id, err := log.updateTrial(ctx, st.ID, in.Number, func(tx *study.Tx, t *study.Trial) error {
 		return claimTrial(tx, t, in.Body.LeaseMS, in.Body.Worker)
 	})
 	return s.answerTrial(snap, st, id, err)
@@ -268,14 +275,11 @@ func (s *Server) setAttr(ctx context.Context, in *attrInput) (*struct{}, error) 
 	if err != nil {
 		return nil, problem(http.StatusUnprocessableEntity, "value: "+err.Error())
 	}
-	_, err = log.update(ctx, func(tx *study.Tx) error {
-		if in.Body.Number == nil {
-			return tx.SetStudyUserAttr(st.ID, in.Body.Key, value)
-		}
-		t, err := tx.Snapshot().TrialByNumber(st.ID, *in.Body.Number)
-		if err != nil {
-			return err
-		}
+	if in.Body.Number == nil {
+		_, err = log.update(ctx, func(tx *study.Tx) error { return tx.SetStudyUserAttr(st.ID, in.Body.Key, value) })
+		return nil, s.answer(err)
+	}
+	_, _, err = log.updateTrial(ctx, st.ID, *in.Body.Number, func(tx *study.Tx, t *study.Trial) error {
 		f, err := in.Body.fence(t)
 		if err != nil {
 			return err
@@ -331,13 +335,7 @@ func (s *Server) tell(ctx context.Context, in *tellInput) (*trialOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	var id study.TrialID
-	snap, err := log.update(ctx, func(tx *study.Tx) error {
-		t, err := tx.Snapshot().TrialByNumber(st.ID, in.Number)
-		if err != nil {
-			return err
-		}
-		id = t.ID
+	snap, id, err := log.updateTrial(ctx, st.ID, in.Number, func(tx *study.Tx, t *study.Trial) error {
 		f, err := in.Body.fence(t)
 		if err != nil {
 			return err
@@ -382,13 +380,7 @@ func (s *Server) change(ctx context.Context, study_ string, number uint64, show 
 	if err != nil {
 		return nil, err
 	}
-	var id study.TrialID
-	snap, err := log.update(ctx, func(tx *study.Tx) error {
-		t, err := tx.Snapshot().TrialByNumber(st.ID, number)
-		if err != nil {
-			return err
-		}
-		id = t.ID
+	snap, id, err := log.updateTrial(ctx, st.ID, number, func(tx *study.Tx, t *study.Trial) error {
 		f, err := show.fence(t)
 		if err != nil {
 			return err

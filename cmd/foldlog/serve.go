@@ -20,6 +20,7 @@ import (
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/studycmd"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/server"
 	"github.com/foldlog/foldlog/ui"
@@ -326,7 +327,7 @@ func (a *app) tokenListCmd(o *serveOptions) *cobra.Command {
 		if *asJSON {
 			return cli.Buffered(a.Out(), func(w io.Writer) error {
 				for _, t := range list {
-					if err := cli.WriteJSONLine(w, tokenView{t.ID, t.Name, cli.NotNil(t.Scopes), t.CreatedMS}); err != nil {
+					if err := cli.WriteJSONLine(w, tokenView{t.ID, t.Name, serde.NotNil(t.Scopes), t.CreatedMS}); err != nil {
 						return err
 					}
 				}

@@ -104,14 +104,6 @@ func Moment(now time.Time, ms int64) string {
 	return Timestamp(t) + " (" + Age(now, t) + ")"
 }
 
-// Millis is a time in Unix milliseconds, 0 for the zero time.
-func Millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
 // Shorten keeps a text within so many characters, the last of which tells that it was
 // longer.
 func Shorten(text string, most int) string {

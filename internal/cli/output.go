@@ -55,19 +55,3 @@ func Buffered(w io.Writer, print func(io.Writer) error) error {
 	}
 	return err
 }
-
-// NotNil is a list that is [] in JSON where it has nothing, and not null.
-func NotNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-// OrNull is a text that is null in JSON where it is empty.
-func OrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}

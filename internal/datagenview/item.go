@@ -10,6 +10,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/serde"
 )
 
 // The structs here are the --json contract of the datagen commands, described in
@@ -59,7 +60,7 @@ type ItemLine struct {
 // ItemLineOf sums up an item.
 func ItemLineOf(s datagen.ItemSummary) ItemLine {
 	return ItemLine{s.ID, s.Root, s.Parent, s.Status, s.Step, s.Attempt, s.Events, s.Failures, s.ErrorType, TagsOf(s.Tags),
-		cli.Millis(s.Created), cli.Millis(s.Updated), s.Suspect}
+		serde.Millis(s.Created), serde.Millis(s.Updated), s.Suspect}
 }
 
 // TagsOf are tags as JSON, an empty object without any.
@@ -175,7 +176,7 @@ type Node struct {
 }
 
 func originOf(o datagen.Origin) Origin {
-	v := Origin{Event: o.Event, Checkpoint: o.Checkpoint, Seq: o.Seq, Attempt: o.Attempt, Run: o.Run, Epoch: o.Epoch, AtMS: cli.Millis(o.Time)}
+	v := Origin{Event: o.Event, Checkpoint: o.Checkpoint, Seq: o.Seq, Attempt: o.Attempt, Run: o.Run, Epoch: o.Epoch, AtMS: serde.Millis(o.Time)}
 	if o.Step != nil {
 		v.Step, v.Instance = o.Step.Name, o.Step.Instance
 	}
@@ -185,8 +186,8 @@ func originOf(o datagen.Origin) Origin {
 // ItemOf is an item without its trajectory and its tree.
 func ItemOf(it *datagen.Item) Item {
 	v := Item{
-		Item: it.ID, Root: it.Root, Parent: it.Parent, Status: it.Status, Attempt: it.Attempt, Run: it.Run, Epochs: cli.NotNil(it.Epochs),
-		LastSeq: it.LastSeq, Creations: it.Creations, Tags: TagsOf(it.Tags), CreatedMS: cli.Millis(it.Created), UpdatedMS: cli.Millis(it.Updated),
+		Item: it.ID, Root: it.Root, Parent: it.Parent, Status: it.Status, Attempt: it.Attempt, Run: it.Run, Epochs: serde.NotNil(it.Epochs),
+		LastSeq: it.LastSeq, Creations: it.Creations, Tags: TagsOf(it.Tags), CreatedMS: serde.Millis(it.Created), UpdatedMS: serde.Millis(it.Updated),
 		Fields: []Field{}, Steps: []Step{}, Failures: []Failure{}, Faults: []Fault{},
 	}
 	for i := range it.Fields {
@@ -199,7 +200,7 @@ func ItemOf(it *datagen.Item) Item {
 		v.Failures = append(v.Failures, FailureOf(it.ID, f))
 	}
 	for _, f := range it.Faults {
-		v.Faults = append(v.Faults, Fault{f.Seq, cli.NotNil(f.Events), cli.NotNil(f.Epochs), f.What})
+		v.Faults = append(v.Faults, Fault{f.Seq, serde.NotNil(f.Events), serde.NotNil(f.Epochs), f.What})
 	}
 	return v
 }

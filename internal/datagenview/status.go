@@ -6,6 +6,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/lance/memwal"
 )
 
@@ -87,7 +88,7 @@ func Summarize(ctx context.Context, l *datagen.Log, v *datagen.View) (Status, er
 		s.Steps = append(s.Steps, StepCounts(st))
 	}
 	for _, f := range o.Failures {
-		s.Failures = append(s.Failures, FailureRoll{f.Step, f.Type, f.Events, f.Items, cli.Millis(f.First), cli.Millis(f.Last)})
+		s.Failures = append(s.Failures, FailureRoll{f.Step, f.Type, f.Events, f.Items, serde.Millis(f.First), serde.Millis(f.Last)})
 	}
 	writers, err := l.Writers(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/lance"
 )
 
@@ -118,11 +119,11 @@ func (k datagenKind) Inspect(ctx context.Context, log string) (Inspection, error
 		"failed": int64(s.States.Failed), "running": int64(s.States.Running + s.States.Pending),
 	}
 	for _, w := range o.Writers {
-		found.Writers = append(found.Writers, Writer{Name: w.Epoch, Events: w.Events, LastMS: cli.Millis(w.Last)})
-		if first := cli.Millis(w.First); found.FirstMS == 0 || first < found.FirstMS {
+		found.Writers = append(found.Writers, Writer{Name: w.Epoch, Events: w.Events, LastMS: serde.Millis(w.Last)})
+		if first := serde.Millis(w.First); found.FirstMS == 0 || first < found.FirstMS {
 			found.FirstMS = first
 		}
-		found.LastMS = max(found.LastMS, cli.Millis(w.Last))
+		found.LastMS = max(found.LastMS, serde.Millis(w.Last))
 	}
 	if n := len(found.Writers); n > maxWriters {
 		found.Writers = found.Writers[:maxWriters]

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/lance/memwal"
 	"github.com/foldlog/foldlog/objstore"
@@ -194,9 +195,9 @@ func (k lanceKind) Inspect(ctx context.Context, log string) (Inspection, error) 
 	if found.Files, found.Bytes, _, err = k.treeSize(ctx, log); err != nil {
 		return found, err
 	}
-	found.Format, found.Events, found.LastMS = "v"+d.FileVersion(), d.Rows(), cli.Millis(d.Time())
+	found.Format, found.Events, found.LastMS = "v"+d.FileVersion(), d.Rows(), serde.Millis(d.Time())
 	if first, err := d.At(ctx, 1); err == nil {
-		found.Program, found.FirstMS = first.Writer(), cli.Millis(first.Time())
+		found.Program, found.FirstMS = first.Writer(), serde.Millis(first.Time())
 	}
 	detail := detailOf(d, len(versions), shards)
 	rows, generations := memwal.Unmerged(shards)
@@ -225,7 +226,7 @@ func detailOf(d *lance.Dataset, versions int, shards []memwal.ShardInfo) *LanceD
 		detail.DeletedRows += f.Deleted
 	}
 	for _, x := range d.Indexes() {
-		detail.Indexes = append(detail.Indexes, LanceIndex{x.Name, x.Kind, cli.NotNil(x.Columns), x.Fragments, x.Unindexed, x.Bytes})
+		detail.Indexes = append(detail.Indexes, LanceIndex{x.Name, x.Kind, serde.NotNil(x.Columns), x.Fragments, x.Unindexed, x.Bytes})
 	}
 	for _, s := range shards {
 		detail.Shards = append(detail.Shards, LanceShard{s.ID.String(), s.Epoch, s.Sealed, s.Generations, s.Unmerged, s.Rows})

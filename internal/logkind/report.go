@@ -3,7 +3,7 @@ package logkind
 import (
 	"strconv"
 
-	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/serde"
 )
 
 // The structs here are the --json contract of the general verbs: fields are
@@ -98,13 +98,13 @@ func (p Place) String() string {
 
 // Normalize makes lists that are empty so in JSON, and not null, and tells whether all is well.
 func (v *Verification) Normalize() {
-	v.Faults, v.Warnings, v.Notes = cli.NotNil(v.Faults), cli.NotNil(v.Warnings), cli.NotNil(v.Notes)
+	v.Faults, v.Warnings, v.Notes = serde.NotNil(v.Faults), serde.NotNil(v.Warnings), serde.NotNil(v.Notes)
 	v.OK = len(v.Faults) == 0
 }
 
 // Normalize makes lists and counts that are empty so in JSON, and not null.
 func (i *Inspection) Normalize() {
-	i.Writers, i.Notes = cli.NotNil(i.Writers), cli.NotNil(i.Notes)
+	i.Writers, i.Notes = serde.NotNil(i.Writers), serde.NotNil(i.Notes)
 	if i.Counts == nil {
 		i.Counts = map[string]int64{}
 	}

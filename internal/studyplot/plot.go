@@ -8,6 +8,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/chart"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/study"
 )
@@ -215,14 +216,14 @@ type Series struct {
 func (p *Plot) View() View {
 	v := View{Kind: p.kind.Name, Study: p.st.Config.Name, Charts: []ChartView{}}
 	for _, c := range p.charts {
-		cv := ChartView{Title: c.Title, Notes: cli.NotNil(c.Notes), Series: []Series{},
-			X: Axis{c.X.Label, c.X.Log, cli.NotNil(c.X.Categories)}, Y: Axis{c.Y.Label, c.Y.Log, cli.NotNil(c.Y.Categories)}}
+		cv := ChartView{Title: c.Title, Notes: serde.NotNil(c.Notes), Series: []Series{},
+			X: Axis{c.X.Label, c.X.Log, serde.NotNil(c.X.Categories)}, Y: Axis{c.Y.Label, c.Y.Log, serde.NotNil(c.Y.Categories)}}
 		for _, column := range c.Columns {
 			cv.X.Categories = append(cv.X.Categories, column.Label)
 		}
 		for i, s := range c.Series {
 			cv.Series = append(cv.Series, Series{s.Legend, []string{"line", "dots", "spans"}[s.Style],
-				studyview.Numbers(s.X), studyview.Numbers(s.Y), studyview.Numbers(s.End), cli.NotNil(c.trials[i])})
+				studyview.Numbers(s.X), studyview.Numbers(s.Y), studyview.Numbers(s.End), serde.NotNil(c.trials[i])})
 		}
 		v.Charts = append(v.Charts, cv)
 	}

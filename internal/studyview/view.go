@@ -111,9 +111,9 @@ func TrialOf(snap *study.Snapshot, st *study.Study, t *study.Trial) Trial {
 		v.Attrs[key] = attr.Value
 	}
 	v.OnHold = runner.OnHold(st, t)
-	v.Log = cli.OrNull(runner.TrialLog(t))
+	v.Log = serde.OrNull(runner.TrialLog(t))
 	slug, _ := runner.TrialRun(t)
-	v.Run = cli.OrNull(slug)
+	v.Run = serde.OrNull(slug)
 	return v
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
 	"github.com/foldlog/foldlog/internal/logkind"
+	"github.com/foldlog/foldlog/internal/serde"
 )
 
 // itemOptions are the flags of datagen item.
@@ -106,7 +107,7 @@ func (a *app) printItem(w io.Writer, it *datagen.Item, shown *datagenview.Item) 
 	pairs := [][2]string{
 		{"item", cli.Safe(it.ID)}, {"status", string(it.Status)}, {"root", otherThan(it.Root, it.ID)}, {"parent", cli.Safe(it.Parent)},
 		{"tags", cli.Safe(string(it.Tags))}, {"attempt", strconv.Itoa(int(it.Attempt))}, {"run", cli.Safe(it.Run)},
-		{"created", cli.Moment(a.Time(), cli.Millis(it.Created))}, {"updated", cli.Moment(a.Time(), cli.Millis(it.Updated))},
+		{"created", cli.Moment(a.Time(), serde.Millis(it.Created))}, {"updated", cli.Moment(a.Time(), serde.Millis(it.Updated))},
 	}
 	if it.Cursor != nil {
 		pairs = append(pairs, [2]string{"last step", cli.Safe(cmp.Or(it.Cursor.Instance, it.Cursor.Name))})

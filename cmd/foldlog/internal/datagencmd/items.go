@@ -16,6 +16,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
 	"github.com/foldlog/foldlog/internal/logkind"
+	"github.com/foldlog/foldlog/internal/serde"
 )
 
 // itemsOptions are the flags of datagen items.
@@ -121,7 +122,7 @@ func (a *app) listItems(ctx context.Context, v *datagen.View, o *itemsOptions) e
 				why = say.item(s.ID, why)
 			}
 			if !yield([]string{cli.Shorten(s.ID, 100), string(s.Status), s.Step, strconv.Itoa(int(s.Attempt)), cli.Count(int64(s.Events)),
-				a.Ago(cli.Millis(s.Updated)), why, cli.Shorten(string(s.Tags), 60)}, err) {
+				a.Ago(serde.Millis(s.Updated)), why, cli.Shorten(string(s.Tags), 60)}, err) {
 				return
 			}
 		}
@@ -178,7 +179,7 @@ func (a *app) listFailures(ctx context.Context, v *datagen.View, item string, as
 			if f.From.Step != nil {
 				step = cmp.Or(f.From.Step.Instance, f.From.Step.Name)
 			}
-			if !yield([]string{f.Item, step, strconv.Itoa(int(f.From.Attempt)), a.Ago(cli.Millis(f.From.Time)), cli.Shorten(datagenview.FailureText(f.Failure), 100)}, err) {
+			if !yield([]string{f.Item, step, strconv.Itoa(int(f.From.Attempt)), a.Ago(serde.Millis(f.From.Time)), cli.Shorten(datagenview.FailureText(f.Failure), 100)}, err) {
 				return
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/runner"
@@ -156,7 +157,7 @@ func (run *Running) print(report runner.Report, took time.Duration, runErr error
 	s := studyview.SummaryOf(snap, st)
 	if run.json {
 		return cli.WriteJSON(run.Out(), RunSummary{run.Journal, s.Name, took.Milliseconds(), report, timedOut, failing, run.failures.sorted(),
-			run.waiting.took.Milliseconds(), cli.OrNull(logs), cli.OrNull(runs), s.States, s.Best})
+			run.waiting.took.Milliseconds(), serde.OrNull(logs), serde.OrNull(runs), s.States, s.Best})
 	}
 	pairs := [][2]string{
 		{"study", s.Name},
