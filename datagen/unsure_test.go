@@ -106,3 +106,44 @@ func TestStreamsAreCreatedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAWriterDoesNotComeBackInAShardThatWasRemoved: it slept with an item of which it had
+// written nothing, until its empty shard was sealed and removed and the item another's, and
+// has no network yet when it wakes.
+func TestAWriterDoesNotComeBackInAShardThatWasRemoved(t *testing.T) {
+	mem := objstore.NewMemory()
+	var asleep paused
+	var offline atomic.Int64
+	l, err := OpenOrCreate(t.Context(), objstore.NewFault(asleep.store(mem), func(c objstore.Call) objstore.Fate {
+		if c.Op == "put if absent" && strings.Contains(c.Key, "/manifest/") && offline.Add(-1) >= 0 {
+			return objstore.Fate{Err: errors.New("no network")}
+		}
+		return objstore.Fate{}
+	}), "digits", "first", quick)
+	check(t, err)
+	w := newWriter(t, l)
+	s, err := w.Open(t.Context(), "a", CreateOptions{})
+	check(t, err)
+	asleep.mu.Lock()
+	other := newLog(t, mem)
+	younger := newWriter(t, other)
+	taken := eventually(t, younger, "a")
+	check(t, taken.Checkpoint(t.Context(), step(0), nil))
+	for !errors.Is(err, objstore.ErrNotFound) { // until nothing of it is left
+		_, err = other.MaintainOnce(t.Context(), MaintainOptions{AnyAge: true, Now: time.Now().Add(time.Hour)})
+		check(t, err)
+		var e *objstore.Election
+		if e, err = other.leaseOf(w.Shard(), self()); err == nil {
+			_, err = e.Look(t.Context())
+		}
+	}
+	offline.Store(1)
+	asleep.mu.Unlock()
+	if err := s.Checkpoint(t.Context(), step(0), nil); !errors.Is(err, ErrFenced) {
+		t.Errorf("its checkpoint: %v", err)
+	}
+	check(t, taken.End(t.Context(), EndCompleted))
+	if it := itemOf(t, mem, "a"); len(it.Faults) > 0 || len(it.Epochs) != 1 {
+		t.Errorf("epochs %v, faults %v", it.Epochs, it.Faults)
+	}
+}

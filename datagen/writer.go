@@ -284,7 +284,9 @@ func (w *Writer) reclaim(old *memwal.Writer) error {
 	_ = old.Close()
 	ctx, cancel := context.WithTimeout(w.life, w.log.opts.LeaseTerm)
 	defer cancel()
-	mem, err := w.log.table.NewWriter(ctx, w.shardOptions())
+	opts := w.shardOptions()
+	opts.Existing = true // else others have removed it, who found us dead
+	mem, err := w.log.table.NewWriter(ctx, opts)
 	if err != nil {
 		return err
 	}

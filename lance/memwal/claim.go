@@ -86,9 +86,9 @@ func tableOf(ctx context.Context, d *lance.Dataset) (fields []format.Field, key 
 	return fieldsOfGeneration(m.Fields, key), key, nil
 }
 
-// claim takes a shard over with the next epoch, or makes it. Whoever had it cannot
-// publish any more once this returns.
-func claim(ctx context.Context, d *lance.Dataset, id ID) (*shard, error) {
+// claim takes a shard over with the next epoch, or makes it unless it must exist. Whoever
+// had it cannot publish any more once this returns.
+func claim(ctx context.Context, d *lance.Dataset, id ID, existing bool) (*shard, error) {
 	fields, key, err := tableOf(ctx, d)
 	if err != nil {
 		return nil, err
@@ -100,6 +100,8 @@ func claim(ctx context.Context, d *lance.Dataset, id ID) (*shard, error) {
 		old, err := latestState(ctx, sh.store, id)
 		var next *state
 		switch {
+		case errors.Is(err, objstore.ErrNotFound) && (existing || target != 0):
+			return nil, ErrSealed
 		case errors.Is(err, objstore.ErrNotFound):
 			if err := neverMerged(ctx, d, id); err != nil {
 				return nil, err

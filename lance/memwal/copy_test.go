@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
 	"github.com/foldlog/foldlog/lance"
@@ -120,6 +121,35 @@ func aCopyDuringMaintenanceIsWhole(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestLogEntriesStayForAGraceAfterTheirReplay: who read the manifest before has its rows in
+// them only, as a copy that goes on. They are old themselves.
+func TestLogEntriesStayForAGraceAfterTheirReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := objstore.NewMemory()
+		table := newTable(t, mem, small)
+		w := newWriter(t, table, manual)
+		ok(t, w.Append(t.Context(), kv("a", 1)))
+		putWAL(t, mem, w.Shard(), 1, 1, kv("b", 2))
+		ok(t, w.Close())
+		time.Sleep(2 * DefaultGrace)
+		before, err := latestState(t.Context(), mem, w.Shard())
+		ok(t, err)
+		ok(t, newWriter(t, table, WriterOptions{Shard: w.Shard(), MergeAfter: -1}).Close())
+		_, err = table.Collect(t.Context(), CollectOptions{})
+		ok(t, err)
+		c := &copying{t: table, to: objstore.NewMemory()}
+		ok(t, c.shard(t.Context(), before))
+		if _, err := readWAL(t.Context(), c.to, w.Shard(), 1); err != nil {
+			t.Errorf("a copy has not what the shard had: %v", err)
+		}
+		time.Sleep(2 * DefaultGrace)
+		_, err = table.Collect(t.Context(), CollectOptions{})
+		ok(t, err)
+		_, err = readWAL(t.Context(), mem, w.Shard(), 1)
+		want(t, err, objstore.ErrNotFound)
+	})
 }
 
 // upkeep adopts every shard and removes all that can be removed.

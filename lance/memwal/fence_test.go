@@ -215,6 +215,38 @@ func TestAMergeThatIsGivenUpDoesNotEndItsWriter(t *testing.T) {
 	}
 }
 
+// TestAnAppendThatWaitsForRoomLearnsThatItsWriterIsFenced: no merge makes room any more.
+func TestAnAppendThatWaitsForRoomLearnsThatItsWriterIsFenced(t *testing.T) {
+	table := newTable(t, objstore.NewMemory(), small)
+	w := newWriter(t, table, WriterOptions{MergeAfter: -1, MaxLive: 1})
+	ok(t, w.Append(t.Context(), kv("a", 1)))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	answer := make(chan error, 1)
+	go func() { answer <- w.Append(ctx, kv("b", 2)) }()
+	<-w.kick // asked for while it waits
+	newWriter(t, table, WriterOptions{Shard: w.Shard(), MergeAfter: -1})
+	_, err := w.Merge(t.Context())
+	want(t, err, ErrFenced)
+	want(t, <-answer, ErrFenced)
+	same(t, "rows", []string{"a=1"}, read(t, table, lance.ScanOptions{}))
+}
+
+// TestAShardThatMustExistIsNotMade though nothing of it was ever merged.
+func TestAShardThatMustExistIsNotMade(t *testing.T) {
+	table := newTable(t, objstore.NewMemory(), small)
+	w := newWriter(t, table, manual)
+	ok(t, table.Seal(t.Context(), w.Shard()))
+	_, err := table.Collect(t.Context(), CollectOptions{AnyAge: true, Now: time.Now().Add(time.Minute)})
+	ok(t, err)
+	_, err = table.Shard(t.Context(), w.Shard())
+	want(t, err, objstore.ErrNotFound)
+	_, err = table.NewWriter(t.Context(), WriterOptions{Shard: w.Shard(), Existing: true, MergeAfter: -1})
+	want(t, err, ErrSealed)
+	_, err = table.Shard(t.Context(), w.Shard())
+	want(t, err, objstore.ErrNotFound)
+}
+
 // TestABatchMayBeReleasedByACallerWhoGaveUp while it waits for room.
 func TestABatchMayBeReleasedByACallerWhoGaveUp(t *testing.T) {
 	table := newTable(t, objstore.NewMemory(), small)

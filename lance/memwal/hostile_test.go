@@ -46,7 +46,7 @@ func TestTombstonesOfAnotherTypeAreRefused(t *testing.T) {
 	table := newTable(t, objstore.NewMemory(), small)
 	d, err := table.install(t.Context())
 	ok(t, err)
-	sh, err := claim(t.Context(), d, NewID())
+	sh, err := claim(t.Context(), d, NewID(), false)
 	ok(t, err)
 	sh.fields[len(sh.fields)-1].Logical = "int64"
 	rec := kv("a", 1)

@@ -45,7 +45,7 @@ func (t *Table) seal(ctx context.Context, id ID) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	sh, err := claim(ctx, d, id)
+	sh, err := claim(ctx, d, id, true)
 	if errors.Is(err, ErrSealed) { // by another meanwhile
 		return latestState(ctx, t.store, id)
 	}
@@ -299,7 +299,7 @@ func (c *collector) leftovers(ctx context.Context, s *state, merged uint64) erro
 	if _, err := c.generations(ctx, going); err != nil {
 		return err
 	}
-	if err := c.log(ctx, s, files["wal"]); err != nil {
+	if err := c.log(ctx, before, files["wal"]); err != nil {
 		return err
 	}
 	return c.manifests(ctx, s, before.version, files["manifest"])
@@ -335,15 +335,16 @@ func generationNumber(dir string) (uint64, bool) {
 	return n, ok && err == nil && len(token) == 8
 }
 
-// log removes entries that are in generations.
-func (c *collector) log(ctx context.Context, s *state, keys []string) error {
+// log removes entries that were in generations when the grace began: who read the manifest
+// of a moment before finds them still.
+func (c *collector) log(ctx context.Context, before *state, keys []string) error {
 	var old []uint64
 	for _, key := range keys {
-		if at := numberOf(key, walExt); at > 0 && at < s.replayAfter { // the last one stays, as the log's end
+		if at := numberOf(key, walExt); at > 0 && at < before.replayAfter { // the last one stays, as the log's end
 			old = append(old, at)
 		}
 	}
-	return c.removeOld(ctx, old, func(at uint64) string { return walKey(s.id, at) })
+	return c.removeOld(ctx, old, func(at uint64) string { return walKey(before.id, at) })
 }
 
 // manifests removes old versions once the hint names a newer one, the oldest first. The

@@ -30,6 +30,9 @@ const (
 type WriterOptions struct {
 	// Shard is the shard to claim; zero is a new one.
 	Shard ID
+	// Existing says that the shard was there: if it is not any more, that is ErrSealed,
+	// since only sealed shards are removed, and it is not made anew.
+	Existing bool
 	// MaxRows and MaxBytes bound what callers put into one generation together; a
 	// batch is never split. Zero is DefaultMaxRows and DefaultMaxBytes.
 	MaxRows  int64
@@ -105,7 +108,7 @@ func (t *Table) NewWriter(ctx context.Context, opts WriterOptions) (*Writer, err
 	if err != nil {
 		return nil, fmt.Errorf("open shard: %w", err)
 	}
-	sh, err := claim(ctx, d, opts.Shard)
+	sh, err := claim(ctx, d, opts.Shard, opts.Existing)
 	if err != nil {
 		return nil, fmt.Errorf("open shard %s: %w", opts.Shard, err)
 	}
@@ -308,9 +311,13 @@ func wake(c chan struct{}) {
 	}
 }
 
-// room waits until there are fewer unmerged generations than the bound.
+// room waits until there are fewer unmerged generations than the bound, or never will be.
 func (w *Writer) room() error {
-	for w.opts.MaxLive > 0 && w.Generations() >= w.opts.MaxLive {
+	for {
+		full, err := w.full()
+		if !full || err != nil {
+			return err
+		}
 		wake(w.kick)
 		select {
 		case <-w.freed:
@@ -319,7 +326,14 @@ func (w *Writer) room() error {
 			return ErrClosed
 		}
 	}
-	return nil
+}
+
+// full reports whether there are as many unmerged generations as may be, and what ended
+// the writer.
+func (w *Writer) full() (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.opts.MaxLive > 0 && len(w.shard.state.generations) >= w.opts.MaxLive, w.broken
 }
 
 // mergeLoop merges in the background. Failures are kept for Close and tried again at
