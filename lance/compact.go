@@ -2,7 +2,6 @@ package lance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -156,7 +155,6 @@ func (d *Dataset) compactOnce(ctx context.Context, opts CompactOptions, done map
 		if w.start.Before(start) {
 			start = w.start
 		}
-		done[g[0].ID] = w
 		all = append(all, w)
 	}
 	d, err := d.reserve(ctx, fresh)
@@ -167,6 +165,7 @@ func (d *Dataset) compactOnce(ctx context.Context, opts CompactOptions, done map
 		if err := d.rewrite(ctx, w); err != nil {
 			return nil, err
 		}
+		done[w.old[0].ID] = w
 	}
 	return d.commitRewrite(ctx, start, all, stats)
 }
@@ -335,7 +334,7 @@ func rewriteFragments(m *format.Manifest, groups []*rewritten) error {
 	for _, g := range groups {
 		at := slices.IndexFunc(m.Fragments, func(f format.Fragment) bool { return f.ID == g.old[0].ID })
 		if at < 0 || at+len(g.old) > len(m.Fragments) || !slices.EqualFunc(m.Fragments[at:at+len(g.old)], g.old, sameRows) {
-			return errors.Join(errReplan, errors.New("fragments have changed"))
+			return fmt.Errorf("%w: fragments have changed", errReplan)
 		}
 		m.Fragments = slices.Replace(m.Fragments, at, at+len(g.old), g.frag)
 	}

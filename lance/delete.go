@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -99,18 +98,29 @@ func (d *Dataset) writeDeletions(ctx context.Context, f format.Fragment, rows *r
 
 // replaceFragments puts changed fragments in the place of the old and removes others.
 func replaceFragments(m *format.Manifest, updated []format.Fragment, removed []uint64) error {
-	left := len(updated) + len(removed)
+	changed := make(map[uint64]format.Fragment, len(updated))
 	for _, u := range updated {
-		for i := range m.Fragments {
-			if m.Fragments[i].ID == u.ID {
-				m.Fragments[i] = u
-				left--
-			}
-		}
+		changed[u.ID] = u
 	}
-	before := len(m.Fragments)
-	m.Fragments = slices.DeleteFunc(m.Fragments, func(f format.Fragment) bool { return slices.Contains(removed, f.ID) })
-	if left -= before - len(m.Fragments); left != 0 {
+	gone := make(map[uint64]bool, len(removed))
+	for _, id := range removed {
+		gone[id] = true
+	}
+	left := len(changed) + len(gone)
+	kept := m.Fragments[:0]
+	for _, f := range m.Fragments {
+		if gone[f.ID] {
+			left--
+			continue
+		}
+		if u, ok := changed[f.ID]; ok {
+			f = u
+			left--
+		}
+		kept = append(kept, f)
+	}
+	m.Fragments = kept
+	if left != 0 {
 		return fmt.Errorf("%w: %d fragments are gone", ErrConflict, left)
 	}
 	return nil

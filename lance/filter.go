@@ -2,6 +2,8 @@ package lance
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -49,9 +51,28 @@ func (c Condition) String() string {
 	case IsNull, NotNull:
 		return fmt.Sprintf("%s %s", c.Column, c.Op)
 	case In:
-		return fmt.Sprintf("%s IN %q", c.Column, c.Values)
+		list := make([]string, len(c.Values))
+		for i, v := range c.Values {
+			list[i] = literal(v)
+		}
+		return fmt.Sprintf("%s IN (%s)", c.Column, strings.Join(list, ", "))
 	}
-	return fmt.Sprintf("%s %s %q", c.Column, c.Op, fmt.Sprint(c.Value))
+	return fmt.Sprintf("%s %s %s", c.Column, c.Op, literal(c.Value))
+}
+
+// literal is a value as SQL spells it.
+func literal(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
+	case []byte:
+		return fmt.Sprintf("X'%X'", v)
+	case time.Time:
+		return v.UTC().Format("TIMESTAMP '2006-01-02 15:04:05.999999999'")
+	}
+	return fmt.Sprint(v)
 }
 
 // condition is a Condition whose values have been converted.

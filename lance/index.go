@@ -42,7 +42,7 @@ func (d *Dataset) RefreshIndexes(ctx context.Context) (*Dataset, error) {
 	}
 	for _, name := range names {
 		next, err := d.replanning(ctx, func(d *Dataset) (*Dataset, error) {
-			segments := d.m.Index(name)
+			segments := slices.DeleteFunc(d.m.Index(name), func(x format.Index) bool { return !isBTree(x) })
 			if len(segments) == 0 { // dropped meanwhile
 				return d, nil
 			}

@@ -340,7 +340,7 @@ func (m *merger) rows() iter.Seq2[arrow.RecordBatch, error] {
 			}
 			var keep []int
 			for i := range int(rec.NumRows()) {
-				if m.wanted(string(keys.bytes(i)), row) {
+				if m.wanted(keys.bytes(i), row) {
 					keep = append(keep, i)
 				}
 				row++
@@ -354,16 +354,16 @@ func (m *merger) rows() iter.Seq2[arrow.RecordBatch, error] {
 }
 
 // wanted decides about a row and counts it.
-func (m *merger) wanted(k string, row int64) bool {
-	last := m.last[k]
-	_, exists := m.existing[k]
+func (m *merger) wanted(k []byte, row int64) bool {
+	last := m.last[string(k)]
+	_, exists := m.existing[string(k)]
 	switch {
 	case m.differ[row]:
 		m.stats.Inserted++
 		return true
 	case last.row != row:
 		return false
-	case m.contested[k]:
+	case m.contested[string(k)]:
 		m.stats.Kept++
 		return false
 	case last.deleted && exists:

@@ -98,7 +98,7 @@ func (d *Dataset) Scan(ctx context.Context, opts ScanOptions) iter.Seq2[arrow.Re
 }
 
 // errStop ends a scan that has all it wants.
-var errStop = fmt.Errorf("scan: stop")
+var errStop = errors.New("scan: stop")
 
 func (s *scanner) run(ctx context.Context) (err error) {
 	if s.schema, err = s.d.ScanSchema(s.opts); err != nil {

@@ -59,11 +59,11 @@ func (d *Dataset) Take(ctx context.Context, addrs []uint64, columns []string) (a
 			continue
 		}
 		all, err := array.Concatenate(parts[i], memory.DefaultAllocator)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			cols[i], err = pick(all, back)
 		}
-		if cols[i], err = pick(all, back); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, fmt.Errorf("take: %w", err)
 		}
 	}
 	return array.NewRecordBatch(schema, cols, int64(len(addrs))), nil

@@ -217,7 +217,8 @@ func arithmeticKey(t arrow.DataType, v any) (key, bool) {
 		case float32:
 			return key{n: floating(float64(x))}, true
 		}
-		return key{n: floating(float64(i))}, isInt && i == int64(float64(i))
+		f := float64(i)
+		return key{n: floating(f)}, isInt && f < 1<<63 && i == int64(f)
 	}
 	return key{}, false
 }

@@ -98,7 +98,7 @@ func pickBytes(a arrow.Array, v datafile.ByteView, rows []int) (arrow.Array, err
 		return nil, &format.UnsupportedError{What: fmt.Sprintf("%d bytes of %s in one batch", total, a.DataType())}
 	}
 	data := make([]byte, 0, total)
-	var offsets []byte
+	offsets := make([]byte, 0, 8*(len(rows)+1))
 	add := func(v int) {
 		if large {
 			offsets = le.AppendUint64(offsets, uint64(v))

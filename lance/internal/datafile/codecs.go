@@ -269,30 +269,30 @@ func constantBlock(x wire.Message, n int64) ([]uint64, error) {
 	return out, nil
 }
 
-// decodeValue decodes one value of a full-zip page.
-func decodeValue(enc wire.Message, b []byte, depth int) ([]byte, error) {
+// valueDecoder returns what decodes one value of a full-zip page.
+func valueDecoder(enc wire.Message, depth int) (func([]byte) ([]byte, error), error) {
 	num, x, err := compression(enc, depth)
 	if err != nil {
 		return nil, err
 	}
 	switch num {
 	case compVariable:
-		return b, nil
+		return func(b []byte) ([]byte, error) { return b, nil }, nil
 	case compGeneral:
-		inner, err := wire.Sub(x, 3)
+		inner, err := innerDecoder(x, 3, depth)
 		if err != nil {
 			return nil, err
 		}
-		if b, err = decompress(x, b); err != nil {
-			return nil, err
-		}
-		return decodeValue(inner, b, depth+1)
+		return func(b []byte) ([]byte, error) {
+			b, err := decompress(x, b)
+			if err != nil {
+				return nil, err
+			}
+			return inner(b)
+		}, nil
 	case compFSST:
-		inner, err := wire.Sub(x, 2)
+		inner, err := innerDecoder(x, 2, depth)
 		if err != nil {
-			return nil, err
-		}
-		if b, err = decodeValue(inner, b, depth+1); err != nil {
 			return nil, err
 		}
 		table, _ := wire.Get(x, 1)
@@ -300,9 +300,23 @@ func decodeValue(enc wire.Message, b []byte, depth int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return t.expand(b)
+		return func(b []byte) ([]byte, error) {
+			b, err := inner(b)
+			if err != nil {
+				return nil, err
+			}
+			return t.expand(b)
+		}, nil
 	}
 	return nil, unsupportedCompression("full-zip", num)
+}
+
+func innerDecoder(x wire.Message, num, depth int) (func([]byte) ([]byte, error), error) {
+	enc, err := wire.Sub(x, num)
+	if err != nil {
+		return nil, err
+	}
+	return valueDecoder(enc, depth+1)
 }
 
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {

@@ -480,3 +480,15 @@ func TestLevelsThatAreNoNumbersAreRefused(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Encodings that nest without end would take the stack with them.
+func TestNullableWithinNullableIsRefused(t *testing.T) {
+	nested := nullable(1, wire.Builder(nil).Bytes(1, flatEncoding(64, 0)))
+	if bits, _, err := flatOf(nested); err != nil || bits != 64 {
+		t.Errorf("one level: %d bits, error %v", bits, err)
+	}
+	deeper := nullable(1, wire.Builder(nil).Bytes(1, nested))
+	if _, _, err := flatOf(deeper); !errors.As(err, new(*format.UnsupportedError)) {
+		t.Errorf("two levels: error %v", err)
+	}
+}

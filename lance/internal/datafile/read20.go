@@ -26,11 +26,7 @@ var arrayEncodingNames = map[int]string{
 
 // parseArrayEncoding parses the encoding of a page of a 2.0 file.
 func parseArrayEncoding(p *page, typ arrow.DataType) (decoder, error) {
-	fields, err := wire.Parse(p.body)
-	if err != nil {
-		return nil, err
-	}
-	enc, err := oneof(fields)
+	enc, err := oneof(p.body)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +53,11 @@ func unsupportedArray(num int, typ arrow.DataType) error {
 }
 
 // oneof returns the only field of a message.
-func oneof(fields wire.Message) (wire.Field, error) {
+func oneof(b []byte) (wire.Field, error) {
+	fields, err := wire.Parse(b)
+	if err != nil {
+		return wire.Field{}, err
+	}
 	f, ok := fields.Last()
 	if !ok {
 		return wire.Field{}, corrupt("empty encoding")
@@ -90,11 +90,7 @@ func flat(b []byte) (bits, buf int, err error) {
 
 // flatOf parses an ArrayEncoding that must be Flat, or Nullable without nulls of it.
 func flatOf(b []byte) (bits, buf int, err error) {
-	fields, err := wire.Parse(b)
-	if err != nil {
-		return 0, 0, err
-	}
-	enc, err := oneof(fields)
+	enc, err := oneof(b)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -103,16 +99,17 @@ func flatOf(b []byte) (bits, buf int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		noNulls, ok := wire.Get(inner, 1)
-		if !ok {
+		if !wire.Has(inner, 1) {
 			return 0, 0, &format.UnsupportedError{What: "nulls in an inner encoding"}
 		}
-		values, err := wire.Parse(noNulls.B)
+		noNulls, err := wire.Sub(inner, 1)
 		if err != nil {
 			return 0, 0, err
 		}
-		v, _ := wire.Get(values, 1)
-		return flatOf(v.B)
+		v, _ := wire.Get(noNulls, 1)
+		if enc, err = oneof(v.B); err != nil {
+			return 0, 0, err
+		}
 	}
 	if enc.Num != encFlat {
 		return 0, 0, unsupportedArray(enc.Num, arrow.Null)
@@ -122,11 +119,7 @@ func flatOf(b []byte) (bits, buf int, err error) {
 
 // parseNullable parses Nullable{no nulls | some nulls | all nulls}.
 func parseNullable(b []byte, typ arrow.DataType) (decoder, error) {
-	fields, err := wire.Parse(b)
-	if err != nil {
-		return nil, err
-	}
-	which, err := oneof(fields)
+	which, err := oneof(b)
 	if err != nil {
 		return nil, err
 	}
@@ -169,11 +162,7 @@ type fixed struct {
 }
 
 func fixedOf(b []byte, validity int, typ arrow.DataType) (decoder, error) {
-	fields, err := wire.Parse(b)
-	if err != nil {
-		return nil, err
-	}
-	enc, err := oneof(fields)
+	enc, err := oneof(b)
 	if err != nil {
 		return nil, err
 	}
@@ -323,11 +312,8 @@ func parseDictionary(b []byte, typ arrow.DataType) (decoder, error) {
 	if bits != 8 && bits != 16 && bits != 32 && bits != 64 {
 		return nil, corrupt("dictionary indices of %d bits", bits)
 	}
-	items, err := wire.Sub(fields, 2)
-	if err != nil {
-		return nil, err
-	}
-	enc, err := oneof(items)
+	items, _ := wire.Get(fields, 2)
+	enc, err := oneof(items.B)
 	if err != nil {
 		return nil, err
 	}

@@ -22,11 +22,7 @@ var layoutNames = map[int]string{4: "blob", 5: "sparse"}
 
 // parsePageLayout parses the layout of a page of a 2.1 or 2.2 file.
 func parsePageLayout(p *page, typ arrow.DataType) (decoder, error) {
-	fields, err := wire.Parse(p.body)
-	if err != nil {
-		return nil, err
-	}
-	which, err := oneof(fields)
+	which, err := oneof(p.body)
 	if err != nil {
 		return nil, err
 	}
@@ -301,10 +297,10 @@ func scalar(b []byte, typ arrow.DataType) (values, error) {
 
 // fullZip is a page of values each with its own control word and length.
 type fullZip struct {
-	typ      arrow.DataType
-	control  bool
-	lenBits  int64
-	encoding wire.Message
+	typ     arrow.DataType
+	control bool
+	lenBits int64
+	value   func([]byte) ([]byte, error)
 }
 
 func parseFullZip(x wire.Message, typ arrow.DataType) (decoder, error) {
@@ -333,8 +329,8 @@ func parseFullZip(x wire.Message, typ arrow.DataType) (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.encoding = enc
-	return d, nil
+	d.value, err = valueDecoder(enc, 0)
+	return d, err
 }
 
 // decode finds the rows by the offsets in buffer 1: one number per row, and the end.
@@ -405,6 +401,6 @@ func (d fullZip) next(raw []byte) (v []byte, valid bool, rest []byte, err error)
 	if n > uint64(len(raw)) {
 		return nil, false, nil, corrupt("value of %d bytes, %d are left", n, len(raw))
 	}
-	v, err = decodeValue(d.encoding, raw[:n], 0)
+	v, err = d.value(raw[:n])
 	return v, true, raw[n:], err
 }

@@ -228,10 +228,10 @@ func (m *Manifest) Clone() *Manifest {
 // NextFragment returns the first fragment id that was never used. Older releases of Lance
 // leave the highest one out while it is zero.
 func (m *Manifest) NextFragment() uint64 {
-	if m.MaxFragment != nil {
-		return uint64(*m.MaxFragment) + 1
-	}
 	next := uint64(0)
+	if m.MaxFragment != nil {
+		next = uint64(*m.MaxFragment) + 1
+	}
 	for _, f := range m.Fragments {
 		next = max(next, f.ID+1)
 	}

@@ -240,6 +240,7 @@ func (w *Watch) Look(ctx context.Context, store objstore.Store) (held Names, unk
 	held = Names{}
 	seen := map[string]sighting{}
 	defer func() { w.seen = seen }()
+	var broken error
 	for _, dir := range dirs {
 		s, dead, err := w.look(ctx, store, dir)
 		if err != nil {
@@ -254,11 +255,11 @@ func (w *Watch) Look(ctx context.Context, store objstore.Store) (held Names, unk
 		if seen[dir] = s; !s.moved {
 			unknown++
 		}
-		if broken := read(ctx, store, dir, held); broken != nil {
-			err = broken // the others are looked at, so that it can expire
+		if err := read(ctx, store, dir, held); err != nil {
+			broken = err // the others are looked at, so that it can expire
 		}
 	}
-	return held, unknown, err
+	return held, unknown, broken
 }
 
 // Settle looks until every pin is known to live or to be dead.

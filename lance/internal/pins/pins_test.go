@@ -55,3 +55,23 @@ func TestAPinThatIsTakenAnewOutlivesTheRemovalOfTheOld(t *testing.T) {
 		}
 	})
 }
+
+// What a pin holds that cannot be read is not known to be free.
+func TestAPinThatCannotBeReadIsAnErrorUntilItIsDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := objstore.NewMemory()
+		for _, dir := range []string{newDir(), newDir()} {
+			if err := store.Put(t.Context(), dir+heldName, []byte(`{"keys":`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var w Watch
+		if _, _, err := w.Look(t.Context(), store); err == nil {
+			t.Fatal("a pin that holds something unknown is passed over")
+		}
+		time.Sleep(3 * Default.Term)
+		if _, unknown, err := w.Look(t.Context(), store); err != nil || unknown != 0 {
+			t.Fatalf("%d pins are unknown, error %v", unknown, err)
+		}
+	})
+}

@@ -251,7 +251,7 @@ func ParseAny(b []byte) (url string, value []byte, err error) {
 	return string(u.B), v.B, nil
 }
 
-// Int converts a length or count, refusing what an int32 cannot hold twice over.
+// Int converts a length or count, refusing what an int32 cannot hold.
 func Int(v uint64) (int, error) {
 	if v > math.MaxInt32 {
 		return 0, fmt.Errorf("%w: count %d", ErrMalformed, v)
