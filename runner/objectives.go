@@ -25,6 +25,8 @@ type objectives struct {
 	step   uint64
 	open   bool
 	auto   uint64
+	// others are other metrics that it printed, for whoever has mistaken a name.
+	others []string
 	// structured is that an event or an object has come: texts say nothing new then.
 	structured bool
 	pending    []*study.MutateReport
@@ -111,6 +113,11 @@ func (o *objectives) values(values []metrics.Value) int64 {
 		found = found || v.IsNumber && slices.Contains(o.names, v.Name)
 	}
 	if !found {
+		for _, v := range values {
+			if v.IsNumber && v.Name != stepName {
+				o.other(v.Name)
+			}
+		}
 		if step < 0 {
 			step = max(int64(o.auto)-1, 0)
 		}
@@ -132,6 +139,7 @@ func (o *objectives) values(values []metrics.Value) int64 {
 func (o *objectives) value(name string, step int64, v float64) {
 	i := slices.Index(o.names, name)
 	if i < 0 {
+		o.other(name)
 		return
 	}
 	o.last[i], o.has[i] = v, true
@@ -152,6 +160,18 @@ func (o *objectives) value(name string, step int64, v float64) {
 	o.row[i], o.rowHas[i] = v, true
 	if !slices.Contains(o.rowHas, false) {
 		o.endRow()
+	}
+}
+
+// maxOthers bounds the names of other metrics, and maxOther the length of each.
+const (
+	maxOthers = 8
+	maxOther  = 80
+)
+
+func (o *objectives) other(name string) {
+	if len(o.others) < maxOthers && len(name) <= maxOther && name != stepName && !slices.Contains(o.others, name) {
+		o.others = append(o.others, name)
 	}
 }
 
@@ -218,7 +238,20 @@ func (o *objectives) result() ([]float64, error) {
 		}
 	}
 	if missing != nil {
-		return nil, fmt.Errorf("the output has no value for %s", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("the output has no value for %s%s", strings.Join(missing, ", "), o.otherText())
 	}
 	return slices.Clone(o.last), nil
+}
+
+// otherText names what was printed instead of an objective.
+func (o *objectives) otherText() string {
+	if len(o.others) == 0 {
+		return ""
+	}
+	names := make([]string, len(o.others))
+	for i, name := range o.others {
+		names[i] = fmt.Sprintf("%q", name)
+	}
+	slices.Sort(names)
+	return ", but for " + strings.Join(names, ", ")
 }

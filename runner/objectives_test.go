@@ -53,6 +53,9 @@ func TestObjectivesFromOutput(t *testing.T) {
 			`[] the output has no value for "loss"`},
 		{"one of two is missing", []string{"loss", "size"}, []string{`{"loss":1}`}, []string{"0 [1 NaN]"},
 			`[] the output has no value for "size"`},
+		{"other names are told", []string{"loss"},
+			[]string{`{"step":1,"val_loss":1,"acc":2,"note":"x"}`, metric(2, "val_loss", "3")}, nil,
+			`[] the output has no value for "loss", but for "acc", "val_loss"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newObjectives(c.metrics)

@@ -85,9 +85,5 @@ func (a *app) printBest(snap *study.Snapshot, st *study.Study, best []*study.Tri
 			return nil
 		})
 	}
-	table := a.newTrialTable(st)
-	for _, t := range best {
-		table.add(a, t)
-	}
-	return table.Write(a.Out())
+	return a.printTrials(st, best)
 }

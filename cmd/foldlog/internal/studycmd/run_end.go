@@ -76,9 +76,10 @@ func (f *failures) add(reason, line string, number uint64) {
 	if t.line != line {
 		t.line = t.Reason
 	}
-	if t.Count++; len(t.Trials) < maxNamed {
-		t.Trials = append(t.Trials, number)
-	}
+	t.Count++
+	place, _ := slices.BinarySearch(t.Trials, number) // workers end in any order
+	t.Trials = slices.Insert(t.Trials, place, number)
+	t.Trials = t.Trials[:min(len(t.Trials), maxNamed)]
 }
 
 // sorted are the reasons, the most frequent first.

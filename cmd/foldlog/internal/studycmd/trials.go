@@ -113,48 +113,67 @@ func (a *app) listTrials(snap *study.Snapshot, st *study.Study, o *trialsOptions
 			return o.choose(snap, st, func(t *study.Trial) error { return cli.WriteJSONLine(w, studyview.TrialOf(snap, st, t)) })
 		})
 	}
-	table := a.newTrialTable(st)
-	if err := o.choose(snap, st, func(t *study.Trial) error { table.add(a, t); return nil }); err != nil {
+	var list []*study.Trial
+	if err := o.choose(snap, st, func(t *study.Trial) error { list = append(list, t); return nil }); err != nil {
 		return err
 	}
-	if table.Len() == 0 {
+	if len(list) == 0 {
 		a.Notef("no trials")
 		return nil
 	}
-	return table.Write(a.Out())
+	return a.printTrials(st, list)
 }
 
-// trialTable lists trials for people: results and parameters.
-type trialTable struct {
-	*cli.Table
-	objectives int
-	params     []string
-}
-
-func (a *app) newTrialTable(st *study.Study) *trialTable {
-	t := &trialTable{objectives: len(st.Config.Directions)}
+// printTrials lists trials for people: results and parameters, those that only
+// the trials have after the declared ones.
+func (a *app) printTrials(st *study.Study, list []*study.Trial) error {
 	columns := []cli.Column{{Title: "TRIAL", Align: cli.Right}, {Title: "STATE"}}
 	for _, name := range st.ObjectiveNames() {
 		columns = append(columns, cli.Column{Title: strings.ToUpper(name), Align: cli.Right})
 	}
-	for _, p := range studyview.SpaceOf(st) {
-		t.params = append(t.params, p.Name)
-		column := cli.Column{Title: p.Name}
-		if p.Type == "float" || p.Type == "int" {
+	objectives, params := len(st.Config.Directions), paramColumns(st, list)
+	var names []string
+	for _, c := range params {
+		names = append(names, c.Title)
+	}
+	columns = append(append(columns, params...), cli.Column{Title: "TOOK"}, cli.Column{Title: "NOTE"})
+	table := cli.NewTable(columns...)
+	table.Bold = a.Color()
+	for _, t := range list {
+		row := []string{strconv.FormatUint(t.Number, 10), t.State.Name()}
+		row = append(row, studyview.RoundCells(t, objectives, names)...)
+		table.Row(append(row, span(t, a.Time()), trialNote(t))...)
+	}
+	return table.Write(a.Out())
+}
+
+// paramColumns are the declared parameters, and then those that a program has
+// asked for, in the order of the trials.
+func paramColumns(st *study.Study, list []*study.Trial) (columns []cli.Column) {
+	known := map[string]bool{}
+	add := func(name string, dist study.Distribution) {
+		if known[name] {
+			return
+		}
+		known[name] = true
+		column := cli.Column{Title: name}
+		switch dist.(type) {
+		case study.FloatDist, study.IntDist:
 			column.Align = cli.Right
 		}
 		columns = append(columns, column)
 	}
-	columns = append(columns, cli.Column{Title: "TOOK"}, cli.Column{Title: "NOTE"})
-	t.Table = cli.NewTable(columns...)
-	t.Bold = a.Color()
-	return t
-}
-
-func (t *trialTable) add(a *app, trial *study.Trial) {
-	row := []string{strconv.FormatUint(trial.Number, 10), trial.State.Name()}
-	row = append(row, studyview.RoundCells(trial, t.objectives, t.params)...)
-	t.Row(append(row, span(trial, a.Time()), trialNote(trial))...)
+	if st.Config.Space != nil {
+		for _, p := range st.Config.Space.Params {
+			add(p.Name, p.Dist)
+		}
+	}
+	for _, t := range list {
+		for _, p := range t.Params {
+			add(p.Name, p.Dist)
+		}
+	}
+	return columns
 }
 
 // trialNote says what is special about a trial.
