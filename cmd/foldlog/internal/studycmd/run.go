@@ -43,7 +43,7 @@ pairs on standard output. The study's metrics (or those of --metric) become the
 trial's reports, their last values its result. Another exit status than 0 fails the trial, with
 the end of the output as the reason; --retries tries it again. All output is in
 PATH.logs, all metrics are a run under the directory of PATH. Of a study at a server
-they are in the current directory, and the runs are sent there as trials end.
+they are in the current directory, and the runs are sent there while trials write them.
 
 A study file, STUDY.yaml, holds all of this: space, sampler, command, budget. The
 study is created if it is not there; flags and COMMAND win over the file.

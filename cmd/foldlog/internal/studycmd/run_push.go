@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,18 +20,27 @@ import (
 )
 
 const (
-	// pushEvery is how often the runs of trials that have ended are sent.
-	pushEvery = 5 * time.Second
-	// pushPatience is how long they are tried at the end of study run.
+	// pushEvery is how often what trials have written is sent.
+	pushEvery = time.Second
+	// pushPatience is how long what is left is tried at the end of study run.
 	pushPatience = 30 * time.Second
 )
 
-// runPusher sends the server of a study the runs of its trials that have ended, as
-// `foldlog metrics push` does. The files stay, so that nothing depends on it.
+// runPusher sends the server of a study the runs of its trials while they are written,
+// as `foldlog metrics push` does again and again. The files stay, so that nothing
+// depends on it.
 type runPusher struct {
 	run    *Running
 	client metrics.Client
-	sent   map[study.TrialID]string // the stream of each trial that is there
+	next   uint64              // the first trial that has not been looked at
+	open   map[uint64]struct{} // trials whose runs may have more to send, by number
+	sent   map[uint64]sentRun
+}
+
+// sentRun is what the server has of a trial's run.
+type sentRun struct {
+	stream string
+	size   int64 // of the file when it was sent
 }
 
 // pushRuns sends runs until stop, which sends the rest. It does nothing for a study of
@@ -39,7 +50,10 @@ func (run *Running) pushRuns() (stop func()) {
 	if c == nil || err != nil || run.Runs == "" || !run.sendRuns {
 		return func() {}
 	}
-	p := &runPusher{run, metrics.Client{Base: c.Base, Token: c.Token, HTTP: &http.Client{Timeout: metrics.DefaultRequestTimeout}}, map[study.TrialID]string{}}
+	p := &runPusher{
+		run: run, client: metrics.Client{Base: c.Base, Token: c.Token, HTTP: &http.Client{Timeout: metrics.DefaultRequestTimeout}},
+		open: map[uint64]struct{}{}, sent: map[uint64]sentRun{},
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -63,9 +77,12 @@ func (run *Running) pushRuns() (stop func()) {
 	}
 }
 
-// rest sends what is left, and says what does not get there.
+// rest sends what is left once nobody writes any more, and says what does not get there.
 func (p *runPusher) rest() {
 	defer p.client.HTTP.CloseIdleConnections()
+	for number := range p.sent {
+		p.open[number] = struct{}{}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), pushPatience)
 	defer cancel()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -85,26 +102,49 @@ func (p *runPusher) rest() {
 	}
 }
 
-// pass sends what has ended and is not there yet, and tells how many were not sent.
+// pass sends what is new, and tells how many runs are not all there.
 func (p *runPusher) pass(ctx context.Context) (left int, err error) {
 	if err := p.run.r.Refresh(ctx); err != nil {
-		return 0, err
+		return len(p.open), err
 	}
-	for t := range p.run.r.Snapshot().Trials(p.run.Study, study.TrialFilter{}) {
-		slug, stream := runner.TrialRun(t)
-		if stream == "" || p.sent[t.ID] == stream || !t.State.Terminal() || metrics.CheckStreamID(stream) != nil {
+	snap := p.run.r.Snapshot()
+	for t := range snap.Trials(p.run.Study, study.TrialFilter{From: p.next}) {
+		p.open[t.Number], p.next = struct{}{}, t.Number+1
+	}
+	for _, number := range slices.Sorted(maps.Keys(p.open)) {
+		t, findErr := snap.TrialByNumber(p.run.Study, number)
+		if findErr != nil { // history was taken back
+			delete(p.open, number)
+			p.next = min(p.next, number)
 			continue
 		}
-		path := metrics.StreamPath(p.run.Runs, slug, stream)
-		if _, statErr := os.Stat(path); statErr != nil {
-			continue // of another machine
-		}
-		if _, pushErr := p.client.Push(ctx, path); pushErr != nil {
+		if pushErr := p.push(ctx, t); pushErr != nil {
 			left++
-			err = fmt.Errorf("push run %s: %w", slug, pushErr)
-			continue
+			err = pushErr
+		} else if t.State.Terminal() {
+			delete(p.open, number)
 		}
-		p.sent[t.ID] = stream
 	}
 	return left, err
+}
+
+// push sends what the file of a trial's run has more than the last time, if it is here.
+func (p *runPusher) push(ctx context.Context, t *study.Trial) error {
+	slug, stream := runner.TrialRun(t)
+	if stream == "" || metrics.CheckStreamID(stream) != nil {
+		return nil
+	}
+	path := metrics.StreamPath(p.run.Runs, slug, stream)
+	info, err := os.Stat(path)
+	if err != nil || p.sent[t.Number] == (sentRun{stream, info.Size()}) {
+		return nil // of another machine, or all there
+	}
+	if _, err := p.client.Push(ctx, path); err != nil {
+		if errors.Is(err, metrics.ErrMissing) && !t.State.Terminal() {
+			return nil // it has only just begun
+		}
+		return fmt.Errorf("push run %s: %w", slug, err)
+	}
+	p.sent[t.Number] = sentRun{stream, info.Size()}
+	return nil
 }
