@@ -106,7 +106,7 @@ export function Curves(p: CurvesProps) {
     return [...all].sort((a, b) => a - b)
   }, [lines, x])
   const table = () => [['line', xKind === 'step' ? 'step' : 'milliseconds', 'value'], ...lines.flatMap(l => Array.from(l.xs, (v, i) => [l.label, v, l.ys[i]]))]
-  return <Plot height={p.height ?? 220} x={x} y={y} label={p.label} draw={draw} tip={tip} stops={stops} zoom={p.zoom} reset={p.reset} table={table} />
+  return <Plot height={p.height ?? 220} x={x} y={y} label={p.label} draw={draw} tip={tip} stops={stops} zoom={p.zoom} reset={p.reset} table={table} shared={!!p.zoom} />
 }
 
 function drawLine(g: Geom, l: Line & { smooth: ArrayLike<number> | null }, many: boolean, alpha: number, strong = false) {

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useTheme } from '../lib/theme'
+import { hearPointer, tellPointer } from './pointer'
 import { Save } from './save'
 import { usePinch } from './pinch'
 import { type Axis, placeOf, ticks, valueAt } from './scale'
@@ -40,6 +41,8 @@ export interface PlotProps {
   zoom?: (from: number, to: number) => void
   reset?: () => void
   pick?: (px: number, py: number) => void
+  /** whether what is pointed at is shown in the other charts of the page */
+  shared?: boolean
   /** what is drawn, as rows, the first of them their headings */
   table?: () => (string | number)[][]
   children?: ComponentChildren
@@ -62,9 +65,11 @@ export function Plot(p: PlotProps) {
   const geom = useRef<Omit<Geom, 'ctx'> | null>(null)
   const [width, setWidth] = useState(0)
   const [tip, setTip] = useState<Tip | null>(null)
+  const [other, setOther] = useState<Tip | null>(null)
   const [said, say] = useState('')
   const [drag, setDrag] = useState<[number, number] | null>(null)
   const stop = useRef(-1)
+  const last = useRef<[number, number] | null>(null)
   const tapped = useRef<{ before: string; x: number; y: number; at: number } | null>(null)
   const touched = useRef(false)
   const theme = useTheme()
@@ -84,13 +89,26 @@ export function Plot(p: PlotProps) {
   // A finger has no place to leave to: what it showed goes when it is put down elsewhere.
   useEffect(() => {
     if (!tip) return
-    const away = (e: PointerEvent) => { if (!box.current?.contains(e.target as Node)) setTip(null) }
+    const away = (e: PointerEvent) => { if (!box.current?.contains(e.target as Node)) leave() }
     document.addEventListener('pointerdown', away)
     return () => document.removeEventListener('pointerdown', away)
   }, [tip === null])
 
-  // What was under the pointer may have moved.
-  useEffect(() => { setTip(null) }, [p.draw])
+  // What was under the pointer may have moved: a curve that grows is read off as it does.
+  useEffect(() => {
+    if (tip && last.current) show(...last.current)
+    else setTip(null)
+    setOther(null)
+  }, [p.draw])
+
+  const heard = useRef<(x: number | null) => void>(() => {})
+  heard.current = x => {
+    const g = geom.current, r = box.current?.getBoundingClientRect()
+    const there = x !== null && g && r && r.bottom > 0 && r.top < innerHeight && x >= p.x.min && x <= p.x.max
+    setOther(there ? p.tip?.(g.x(x), (g.top + g.bottom) / 2, g) ?? null : null)
+  }
+  const hear = useRef((x: number | null) => heard.current(x)).current
+  useEffect(() => p.shared ? hearPointer(hear) : undefined, [p.shared])
 
   const where = (e: PointerEvent | MouseEvent): [number, number] => {
     const r = canvas.current!.getBoundingClientRect()
@@ -99,9 +117,13 @@ export function Plot(p: PlotProps) {
   const show = (px: number, py: number) => {
     const g = geom.current
     const t = g && px >= g.left - 6 && px <= g.right + 6 ? p.tip?.(px, py, g) ?? null : null
+    last.current = t && [px, py]
     setTip(t)
+    setOther(null)
+    if (p.shared) tellPointer(t && g ? valueAt(p.x, (t.at[0] - g.left) / (g.right - g.left)) : null, hear)
     return t
   }
+  const leave = () => { last.current = null; setTip(null); if (p.shared) tellPointer(null, hear) }
   const pinch = usePinch(canvas, geom, p)
   const move = (e: PointerEvent) => {
     const [px, py] = where(e)
@@ -121,6 +143,7 @@ export function Plot(p: PlotProps) {
     if (e.button !== 0 || !p.zoom) return
     canvas.current!.setPointerCapture(e.pointerId)
     const [px] = where(e)
+    leave()
     setDrag([px, px])
   }
   // The first tap shows what is there, another one on the same opens it.
@@ -142,7 +165,7 @@ export function Plot(p: PlotProps) {
   const key = (e: KeyboardEvent) => {
     const g = geom.current
     if (!g) return
-    if ((e.key === 'Escape' || e.key === '0') && p.reset) { p.reset(); setTip(null); return }
+    if ((e.key === 'Escape' || e.key === '0') && p.reset) { p.reset(); leave(); return }
     if ((e.key === '+' || e.key === '-') && p.zoom) {
       const mid = tip ? (tip.at[0] - g.left) / (g.right - g.left) : 0.5
       const half = e.key === '+' ? 0.25 : 1
@@ -163,10 +186,11 @@ export function Plot(p: PlotProps) {
     <div class="plot" ref={box} style={{ height: p.height }}>
       <canvas ref={canvas} tabIndex={0} role="img" aria-label={p.label} aria-keyshortcuts="ArrowLeft ArrowRight Plus Minus Escape"
         style={{ width: '100%', height: p.height }} class={p.zoom ? 'zooms' : ''}
-        onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={() => { if (!drag && !touched.current) setTip(null) }}
-        onDblClick={() => p.reset?.()} onKeyDown={key} onBlur={() => setTip(null)} />
+        onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={() => { if (!drag && !touched.current) leave() }}
+        onDblClick={() => p.reset?.()} onKeyDown={key} onBlur={leave} />
       {drag && geom.current && <div class="plot-drag" style={{ left: Math.min(...drag), width: Math.abs(drag[1] - drag[0]), top: geom.current.top, height: geom.current.bottom - geom.current.top }} />}
       {tip && !drag && geom.current && <TipBox tip={tip} g={geom.current} width={width} hint={touched.current && p.pick ? 'Tap again to open' : ''} />}
+      {other && !tip && !drag && geom.current && <TipBox tip={briefly(other)} g={geom.current} width={width} hint="" faint />}
       {p.table && <Save name={p.label} canvas={() => canvas.current!} table={p.table} />}
       <span class="sr" aria-live="polite">{said}</span>
       {p.children}
@@ -174,14 +198,20 @@ export function Plot(p: PlotProps) {
   )
 }
 
-function TipBox({ tip, g, width, hint }: { tip: Tip; g: Omit<Geom, 'ctx'>; width: number; hint: string }) {
+/** What is told of a chart when another one is pointed at. */
+const briefly = (t: Tip): Tip => {
+  const values = t.rows.filter(r => r.value)
+  return { ...t, rows: values.slice(0, 3), more: Math.max(0, values.length - 3) + (t.more ?? 0) }
+}
+
+function TipBox({ tip, g, width, hint, faint }: { tip: Tip; g: Omit<Geom, 'ctx'>; width: number; hint: string; faint?: boolean }) {
   const right = tip.at[0] > width / 2, room = (right ? tip.at[0] : width - tip.at[0]) - 8
   return (
     <>
       {tip.cross !== false && <div class="plot-cross" style={{ left: tip.at[0], top: g.top, height: g.bottom - g.top }} />}
       {tip.mark?.map(([x, y, c], i) => <div key={i} class="plot-dot" style={{ left: x, top: y, borderColor: c }} />)}
-      <div class="plot-tip" style={{ top: g.top, maxWidth: Math.min(340, room), ...(right ? { right: width - tip.at[0] + 12 } : { left: tip.at[0] + 12 }) }}>
-        <div class="plot-tip-title">{tip.title}</div>
+      <div class={faint ? 'plot-tip faint' : 'plot-tip'} style={{ top: g.top, maxWidth: Math.min(340, room), ...(right ? { right: width - tip.at[0] + 12 } : { left: tip.at[0] + 12 }) }}>
+        {!faint && <div class="plot-tip-title">{tip.title}</div>}
         {tip.rows.map((r, i) => (
           <div key={i} class={r.strong ? 'plot-tip-row strong' : 'plot-tip-row'}>
             {r.color && <i style={{ background: r.color }} />}<span>{r.label}</span><b>{r.value}</b>

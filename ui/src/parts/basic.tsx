@@ -140,6 +140,11 @@ export function Check({ on, set, children }: { on: boolean; set: (on: boolean) =
   return <label class="check"><input type="checkbox" checked={on} onChange={e => set(e.currentTarget.checked)} />{children}</label>
 }
 
+/** Puts a chart before all others. */
+export function Pin({ name, on, toggle }: { name: string; on: boolean; toggle: () => void }) {
+  return <button class="icon" aria-pressed={on} onClick={toggle} aria-label={`${name} first`} title={on ? 'Not first any more' : 'Put first'}><svg width="15" height="15" viewBox="0 0 16 16" aria-hidden="true"><path fill={on ? 'currentColor' : 'none'} d="M5.5 2h5l-.6 5 2.1 2.5H4L6.1 7zM8 9.5V14" /></svg></button>
+}
+
 /** Buttons of which one is on. */
 export function Choice<T extends string>({ options, value, set, label }: { options: [T, string][]; value: T; set: (v: T) => void; label: string }) {
   const at = Math.max(0, options.findIndex(o => o[0] === value))

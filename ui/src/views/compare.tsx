@@ -6,12 +6,13 @@ import { finder } from '../lib/find'
 import { count, plural, text as textOf } from '../lib/format'
 import { groupedLines } from '../lib/groups'
 import { useLive, useThrottled } from '../lib/live'
+import { usePins } from '../lib/pins'
 import { at, useQuery } from '../lib/router'
 import { betterOf, groupsOf, piecesOf } from '../lib/runs'
 import type { Diff, NameItem, Page, RunItem, RunSeries } from '../lib/types'
-import { useLoad, useSeen } from '../lib/use'
+import { useLoad, useSeen, useSettled } from '../lib/use'
 import { useTheme } from '../lib/theme'
-import { Check, Copy, Empty, Failure, Panel, Show, Tabs } from '../parts/basic'
+import { Check, Copy, Empty, Failure, Menu, Panel, Pin, Show, Tabs } from '../parts/basic'
 import { ChartBar, useChartSettings } from '../parts/settings'
 import { fixedRows, Table } from '../parts/table'
 
@@ -36,7 +37,7 @@ export function Compare() {
   const tab = q.get('tab') ?? 'curves'
   const shown = slugs.filter(r => !hidden.has(r))
   const groups = useGroups(slugs, q.get('group') ?? '', theme)
-  if (!slugs.length) return <><div class="head"><div><h1>Compare runs</h1></div></div><div class="panel"><Empty title="No runs chosen">Choose some in <a class="link" href={at.runs}>the list of runs</a>.</Empty></div></>
+  if (!slugs.length) return <><div class="head"><div><h1>Compare runs</h1></div><RunMenu slugs={slugs} set={run => set({ run })} /></div><div class="panel"><Empty title="No runs chosen">Choose some in <a class="link" href={at.runs}>the list of runs</a>.</Empty></div></>
   const toggle = (slug: string) => {
     const next = new Set(hidden)
     if (!next.delete(slug)) next.add(slug)
@@ -44,7 +45,7 @@ export function Compare() {
   }
   return (
     <>
-      <div class="head"><div><div class="crumbs"><a href={at.runs}>Runs</a></div><h1>Compare {plural(slugs.length, 'run')}</h1></div></div>
+      <div class="head"><div><div class="crumbs"><a href={at.runs}>Runs</a></div><h1>Compare {plural(slugs.length, 'run')}</h1></div><RunMenu slugs={slugs} set={run => set({ run, hide: [...hidden].filter(h => run.includes(h)) })} /></div>
       <div class="legend long" role="group" aria-label="Runs">
         {slugs.slice(0, 40).map(slug => (
           groups ? null : <span key={slug} onMouseEnter={() => setStrong(slug)} onMouseLeave={() => setStrong(null)} style={{ opacity: hidden.has(slug) ? 0.45 : 1 }}>
@@ -63,6 +64,25 @@ export function Compare() {
         </>
       )}
     </>
+  )
+}
+
+/** Which runs are compared. */
+function RunMenu({ slugs, set }: { slugs: string[]; set: (slugs: string[]) => void }) {
+  const [typed, type] = useState('')
+  const [open, setOpen] = useState(false)
+  const q = useSettled(typed)
+  const found = useLoad(open ? 'choose ' + q : null, s => get<Page<RunItem>>('runs', { q, limit: 60 }, s), true)
+  const offered = [...new Set([...(q ? [] : slugs.slice(0, 60)), ...(found.data?.items ?? []).map(r => r.slug)])]
+  return (
+    <span onFocusCapture={() => setOpen(true)} onMouseEnter={() => setOpen(true)}>
+      <Menu label="Choose runs">
+        <input type="search" placeholder="Find runs" aria-label="Find runs" value={typed} onInput={e => type(e.currentTarget.value)} />
+        {offered.map(slug => <Check key={slug} on={slugs.includes(slug)} set={on => set(on ? [...slugs, slug] : slugs.filter(s => s !== slug))}><span>{slug}</span></Check>)}
+        {found.data && found.data.total > found.data.items.length && <span class="note">There are more: type to find them.</span>}
+        {found.data?.total === 0 && <span class="note">Nothing of that name.</span>}
+      </Menu>
+    </span>
   )
 }
 
@@ -94,20 +114,22 @@ function Stroke({ color, dash }: { color: string; dash: number[] }) {
 
 interface OverlayProps { slugs: string[]; colors: Map<string, Ink>; groups: Groups | null; s: ChartSettings; strong: string | null; version: number }
 
-function Overlays({ names, q, set, ...p }: OverlayProps & { names: string[]; q: URLSearchParams; set: (c: { [k: string]: string | null }) => void }) {
+function Overlays({ names, q, set, ...p }: OverlayProps & { names: string[]; q: URLSearchParams; set: ReturnType<typeof useQuery>[1] }) {
   const find = q.get('m') ?? '', full = q.get('chart')
   const zoom = useCallback((from: number, to: number) => set({ from: String(from), to: String(to) }), [])
   const reset = useCallback(() => set({ from: null, to: null }), [])
-  const list = groupsOf(names.filter(finder(find))).flatMap(g => g[1])
+  const [pins, pin] = usePins(q, set)
+  const found = names.filter(finder(find)), first = pins.filter(p => found.includes(p))
+  const list = [...first, ...groupsOf(found.filter(n => !first.includes(n))).flatMap(g => g[1])]
   if (!list.length) return <div class="panel"><Empty title={find ? 'No metric of that name' : 'These runs have no points yet'} /></div>
   return (
     <div class="charts">
-      {list.map(name => <Overlay key={name} {...p} name={name} full={full === name || list.length === 1} onFull={() => set({ chart: full === name ? null : name })} zoom={zoom} reset={reset} />)}
+      {list.map(name => <Overlay key={name} {...p} name={name} full={full === name || list.length === 1} onFull={() => set({ chart: full === name ? null : name })} pinned={pins.includes(name)} onPin={() => pin(name)} zoom={zoom} reset={reset} />)}
     </div>
   )
 }
 
-function Overlay(p: OverlayProps & { name: string; full: boolean; onFull: () => void; zoom: (a: number, b: number) => void; reset: () => void }) {
+function Overlay(p: OverlayProps & { name: string; full: boolean; onFull: () => void; pinned: boolean; onPin: () => void; zoom: (a: number, b: number) => void; reset: () => void }) {
   const [ref, seen] = useSeen<HTMLElement>()
   const { s } = p
   const points = Math.max(150, Math.min(1200, Math.floor((p.full ? 60000 : 30000) / Math.max(1, p.slugs.length))))
@@ -127,7 +149,7 @@ function Overlay(p: OverlayProps & { name: string; full: boolean; onFull: () => 
   return (
     <section class={p.full ? 'panel chart full' : 'panel chart'} ref={ref} aria-label={p.name}>
       <header><h2 title={p.name}>{p.name}</h2><span class="note">{load.data ? plural(curves.length, 'run') : ''}</span>
-        <div class="actions"><button class="icon" aria-pressed={p.full} onClick={p.onFull} aria-label={`${p.name} larger`} title="Larger"><svg width="15" height="15" viewBox="0 0 16 16"><path d={p.full ? 'M13 3L9.5 6.5M9.5 3.5v3h3M3 13l3.5-3.5M6.5 12.5v-3h-3' : 'M9.5 6.5L13 3M10 3h3v3M6.5 9.5L3 13M3 10v3h3'} /></svg></button></div></header>
+        <div class="actions" style={{ gap: 0 }}><Pin name={p.name} on={p.pinned} toggle={p.onPin} /><button class="icon" aria-pressed={p.full} onClick={p.onFull} aria-label={`${p.name} larger`} title="Larger"><svg width="15" height="15" viewBox="0 0 16 16"><path d={p.full ? 'M13 3L9.5 6.5M9.5 3.5v3h3M3 13l3.5-3.5M6.5 12.5v-3h-3' : 'M9.5 6.5L13 3M10 3h3v3M6.5 9.5L3 13M3 10v3h3'} /></svg></button></div></header>
       {load.error && !load.data ? <Failure error={load.error} retry={load.reload} />
         : seen ? <Curves lines={lines} label={`${p.name} of ${plural(curves.length, 'run')}`} height={height} xKind={s.x} logX={s.logX} logY={s.logY} clip={s.clip} smooth={s.smooth} range={s.range} strong={p.strong} zoom={p.zoom} reset={p.reset} />
         : <div style={{ height }} />}
@@ -173,7 +195,8 @@ function bestOf(runs: RunItem[], metrics: string[]): Map<string, number> {
 }
 
 function Differences({ slugs }: { slugs: string[] }) {
-  const [all, setAll] = useState(false)
+  const [q, set] = useQuery()
+  const all = q.get('same') === '1', setAll = (on: boolean) => set({ same: on ? '1' : null })
   const runs = slugs.slice(0, 20)
   const diff = useLoad('diff ' + all + runs.join('\0'), s => get<Diff>('diff', { run: runs, all }, s), true)
   const rows = diff.data?.rows ?? []

@@ -5,6 +5,7 @@ import { isMark, marked, useFeed } from '../lib/feed'
 import { finder } from '../lib/find'
 import { count, duration, plural } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
+import { usePins } from '../lib/pins'
 import { at } from '../lib/router'
 import { groupsOf } from '../lib/runs'
 import type { Annotation, LivePoints, Page, RunDetail } from '../lib/types'
@@ -53,10 +54,14 @@ export function Run({ slug }: { slug: string }) {
   )
 }
 
-function Charts({ run, q, set, feed, s, marks }: { run: RunDetail; q: URLSearchParams; set: (c: { [k: string]: string | null }) => void; feed: ReturnType<typeof useFeed>; s: ReturnType<typeof useChartSettings>[0]; marks: Annotation[] }) {
+function Charts({ run, q, set, feed, s, marks }: { run: RunDetail; q: URLSearchParams; set: ReturnType<typeof useChartSettings>[1]; feed: ReturnType<typeof useFeed>; s: ReturnType<typeof useChartSettings>[0]; marks: Annotation[] }) {
   const find = q.get('m') ?? '', full = q.get('chart')
   const all = run.curves.map(c => c.name).join('\0')
-  const groups = useMemo(() => groupsOf((all ? all.split('\0') : []).filter(finder(find)).sort()), [all, find])
+  const [pins, pin] = usePins(q, set)
+  const groups = useMemo(() => {
+    const found = (all ? all.split('\0') : []).filter(finder(find)).sort(), first = pins.filter(p => found.includes(p))
+    return [...(first.length ? [['first', first] as [string, string[]]] : []), ...groupsOf(found.filter(n => !first.includes(n)))]
+  }, [all, find, pins.join('\0')])
   const zoom = useCallback((from: number, to: number) => set({ from: String(from), to: String(to) }), [])
   const reset = useCallback(() => set({ from: null, to: null }), [])
   if (!groups.length) return <div class="panel"><Empty title={find ? 'No metric of that name' : 'No points yet'}>{!find && 'The curves of this run appear here as they are written.'}</Empty></div>
@@ -66,7 +71,7 @@ function Charts({ run, q, set, feed, s, marks }: { run: RunDetail; q: URLSearchP
         <section key={group} aria-label={group || 'metrics'} style={{ display: 'grid', gap: 10 }}>
           {groups.length > 1 && <h3>{group || 'metrics'} <span class="note">{count(names.length)}</span></h3>}
           <div class="charts">
-            {names.map(name => <RunChart key={name} slug={run.slug} first={run.first_ms} name={name} feed={feed} settings={s} annotations={marks} full={full === name}
+            {names.map(name => <RunChart key={name} slug={run.slug} first={run.first_ms} name={name} feed={feed} settings={s} annotations={marks} full={full === name} pinned={pins.includes(name)} onPin={() => pin(name)}
               onFull={() => set({ chart: full === name ? null : name })} zoom={zoom} reset={reset} />)}
           </div>
         </section>
@@ -82,7 +87,7 @@ function Header({ slug, run }: { slug: string; run: RunDetail | null }) {
     <div class="head">
       <div>
         <Crumbs />
-        <div class="title"><i class="swatch" style={{ background: colorOf(slug) }} /><h1>{slug}</h1><Copy text={slug} label="Copy the name" />{run && <RunState run={run} />}{run?.tags.map(t => <span class="tag" key={t}>{t}</span>)}</div>
+        <div class="title"><i class="swatch" style={{ background: colorOf(slug) }} /><h1>{slug}</h1><Copy text={slug} label="Copy the name" />{run && <RunState run={run} />}<a class="link small" href={at.compare([slug])}>compare</a>{run?.tags.map(t => <span class="tag" key={t}>{t}</span>)}</div>
         {run?.description && <Long class="lead" text={run.description} />}
         {run?.note && <Long class="lead pre" text={run.note} />}
       </div>

@@ -8,7 +8,7 @@ import { seriesText, type Piece } from '../../lib/runs'
 import type { Annotation, RunSeries } from '../../lib/types'
 import { useSeen } from '../../lib/use'
 import { useTheme } from '../../lib/theme'
-import { Copy, Failure } from '../../parts/basic'
+import { Copy, Failure, Pin } from '../../parts/basic'
 
 export interface ChartSettings { x: XKind; logX: boolean; logY: boolean; clip: boolean; smooth: number; range: [number, number] | null; older: boolean; marks: boolean }
 
@@ -21,6 +21,8 @@ export interface RunChartProps {
   annotations: Annotation[]
   full: boolean
   onFull: () => void
+  pinned: boolean
+  onPin: () => void
   zoom: (from: number, to: number) => void
   reset: () => void
 }
@@ -57,6 +59,7 @@ function Seen(p: RunChartProps) {
         <h2 title={p.name}>{p.name}</h2>
         <span class="now">{last === null ? '' : value(last)}</span>
         <div class="actions" style={{ marginLeft: 0, gap: 0 }}>
+          <Pin name={p.name} on={p.pinned} toggle={p.onPin} />
           <button class="icon" aria-pressed={asTable} onClick={() => setTable(!asTable)} aria-label={`${p.name} as a table`} title="As a table"><svg width="15" height="15" viewBox="0 0 16 16"><path d="M2 3h12v10H2zM2 6.5h12M2 10h12M6.5 3v10" /></svg></button>
           <button class="icon" aria-pressed={p.full} onClick={p.onFull} aria-label={`${p.name} larger`} title="Larger"><svg width="15" height="15" viewBox="0 0 16 16"><path d={p.full ? 'M13 3L9.5 6.5M9.5 3.5v3h3M3 13l3.5-3.5M6.5 12.5v-3h-3' : 'M9.5 6.5L13 3M10 3h3v3M6.5 9.5L3 13M3 10v3h3'} /></svg></button>
         </div>

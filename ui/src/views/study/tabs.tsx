@@ -33,8 +33,9 @@ export function tipRows(s: StudyDetail, c: Columns, i: number) {
 
 /** Every trial's result in order, and the best so far. */
 export function History({ study, columns, objective }: TabProps) {
-  const [log, setLog] = useState(false)
-  const [all, setAll] = useState(false)
+  const [q, set] = useQuery()
+  const log = q.get('log') === '1', all = q.get('outliers') === '1'
+  const setLog = (on: boolean) => set({ log: on ? '1' : null }), setAll = (on: boolean) => set({ outliers: on ? '1' : null })
   const down = lower(study, objective)
   const ys = columns.values[objective]
   const best = useMemo(() => bestSoFar(columns, objective, down), [columns, objective])
@@ -138,8 +139,9 @@ function Slice({ axis: a, y, ys, color, study, columns, objective }: TabProps & 
 }
 
 export function FrontTab({ study, columns }: TabProps) {
-  const [a, setA] = useState(0)
-  const [b, setB] = useState(1)
+  const [q, set] = useQuery()
+  const axis = (key: string, first: number) => { const k = Number(q.get(key) ?? first); return k in study.metrics ? k : first }
+  const a = axis('across', 0), b = axis('up', 1)
   const load = useLoad(`front ${study.id}`, s => get<Front>(`studies/${seg(study.id)}/front`, {}, s), true)
   useEffect(() => {
     if (!load.data?.pending && load.data?.seq === study.seq) return
@@ -157,7 +159,7 @@ export function FrontTab({ study, columns }: TabProps) {
   const pick = study.metrics.map((m, i) => [String(i), m] as [string, string])
   return (
     <Panel title="Pareto front" note={load.data ? `${plural(load.data.total, 'trial')} that no other is better than in everything` : 'being computed …'}
-      actions={study.metrics.length > 2 && <><Choice label="Across" options={pick} value={String(a)} set={v => setA(Number(v))} /><Choice label="Up" options={pick} value={String(b)} set={v => setB(Number(v))} /></>}>
+      actions={study.metrics.length > 2 && <><Choice label="Across" options={pick} value={String(a)} set={across => set({ across })} /><Choice label="Up" options={pick} value={String(b)} set={up => set({ up })} /></>}>
       <Scatter x={x} y={y} xs={xs} ys={ys} color={color} strong={strong} height={420} label={`Pareto front of ${study.metrics[a]} and ${study.metrics[b]}`} tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} />
       <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />on the front</span><span><i class="swatch" style={{ background: 'var(--muted)' }} />other complete trials</span><span class="muted">{study.metrics.map((m, i) => `${m}: ${study.directions[i] === 'maximize' ? 'higher' : 'lower'} is better`).join('; ')}</span></div>
     </Panel>
@@ -165,8 +167,8 @@ export function FrontTab({ study, columns }: TabProps) {
 }
 
 export function CurvesTab({ study, columns, objective }: TabProps) {
-  const [limit, setLimit] = useState('100')
-  const [log, setLog] = useState(false)
+  const [q, set] = useQuery()
+  const limit = ['30', '500'].includes(q.get('most') ?? '') ? q.get('most')! : '100', log = q.get('log') === '1'
   const theme = useTheme()
   const load = useLoad(`curves ${study.id} ${objective} ${limit} ${study.seq}`, s => get<TrialCurves>(`studies/${seg(study.id)}/curves`, { objective, limit: Number(limit), points: 200 }, s), true)
   const rank = useMemo(() => ranks(columns, objective, lower(study, objective)), [columns, objective])
@@ -176,7 +178,7 @@ export function CurvesTab({ study, columns, objective }: TabProps) {
   })).sort((a, b) => rank[Number(a.key)] - rank[Number(b.key)] || 0), [load.data, rank, theme])
   return (
     <Panel title="Intermediate values" note={load.data ? `the newest ${plural(load.data.items.length, 'trial')} that reported` : undefined}
-      actions={<><Check on={log} set={setLog}>Log y</Check><Choice label="How many" options={[['30', '30'], ['100', '100'], ['500', '500']]} value={limit} set={setLimit} /></>}>
+      actions={<><Check on={log} set={on => set({ log: on ? '1' : null })}>Log y</Check><Choice label="How many" options={[['30', '30'], ['100', '100'], ['500', '500']]} value={limit} set={most => set({ most: most === '100' ? null : most })} /></>}>
       <Show of={load}>{d => d.items.length === 0 ? <Empty title="No trial has reported a value yet">A trial reports with <code>foldlog study report</code>, or by what its command prints.</Empty>
         : <Curves lines={lines} label={`Intermediate ${study.metrics[objective]} of ${plural(d.items.length, 'trial')}`} height={400} logY={log} xLabel={study.unit || 'step'} />}</Show>
       <div class="body legend"><span><i class="swatch" style={{ background: scaleColor(1) }} />best</span><span><i class="swatch" style={{ background: scaleColor(0.05) }} />worst</span><span class="muted">pruned trials are dashed</span></div>

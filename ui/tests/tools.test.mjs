@@ -1,0 +1,111 @@
+// What users of such pages reach for: charts that are pointed at together, charts that
+// come first, runs that are chosen where they are compared, and addresses that have it all.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { runs, studies } from './fixtures.mjs'
+import { findChromium, launch, open, serve, tempRoot, until, writer, endWriters } from './lib.mjs'
+
+let root, server, browser
+const skip = findChromium() ? false : 'there is no Chromium on this machine'
+
+before(async () => {
+  if (skip) return
+  root = tempRoot()
+  runs(root.dir, Date.now())
+  studies(root.dir)
+  server = await serve(root.dir)
+  await server.settled()
+  browser = await launch()
+})
+after(async () => {
+  await browser?.close()
+  endWriters()
+  await server?.stop()
+  root?.remove()
+})
+
+async function on(path, use) {
+  const page = await open(browser, server.base, path)
+  try {
+    await use(page)
+    assert.deepEqual(page.faults, [], 'faults on ' + path)
+  } finally { await page.context().close() }
+}
+
+const chart = (page, name) => page.locator(`section.chart[aria-label="${name}"]`)
+const titles = page => page.locator('section.chart h2').allInnerTexts()
+
+test('where one chart is pointed at, the others show their values too', { skip }, () => on('/runs/vision-base-lr0.02', async page => {
+  const loss = chart(page, 'val/loss').locator('canvas')
+  await loss.hover({ position: { x: 200, y: 100 } })
+  const told = chart(page, 'val/loss').locator('.plot-tip'), other = chart(page, 'val/accuracy').locator('.plot-tip')
+  await other.waitFor()
+  assert.match(await told.innerText(), /step \d+/)
+  assert.doesNotMatch(await other.innerText(), /step/)
+  assert.match(await other.innerText(), /0\.\d+/)
+  const cross = name => chart(page, name).locator('.plot-cross').evaluate(e => e.getBoundingClientRect().left - e.parentElement.getBoundingClientRect().left)
+  assert.ok(Math.abs(await cross('val/loss') - await cross('val/accuracy')) < 12)
+  await page.mouse.move(5, 5)
+  await until('nothing is pointed at', async () => await page.locator('.plot-tip').count() === 0)
+  await loss.focus()
+  await page.keyboard.press('ArrowRight')
+  await other.waitFor()
+}))
+
+test('a value that is read off stays while the curve grows', { skip }, async () => {
+  const log = writer(root.dir, 'growing')
+  for (let i = 1; i <= 20; i++) log.line(`step=${i} loss=${1 / i}`)
+  await until('the run', async () => (await fetch(server.base + '/api/v1/runs/growing')).ok)
+  await on('/runs/growing', async page => {
+    const canvas = page.locator('main canvas').first()
+    await canvas.hover({ position: { x: 300, y: 100 } })
+    await page.locator('.plot-tip').waitFor()
+    log.line('step=21 loss=0.01')
+    await until('the new point', async () => /21 points/.test(await page.locator('section.chart footer').innerText()))
+    assert.equal(await page.locator('.plot-tip').count(), 1)
+  })
+  await log.end()
+})
+
+test('charts that are put first stay so, by the address and for the next run', { skip }, () => on('/runs/vision-base-lr0.02', async page => {
+  await until('charts', async () => (await titles(page)).length === 4)
+  await page.getByRole('button', { name: 'rate/tokens first' }).click()
+  await until('it is first', async () => (await titles(page))[0] === 'rate/tokens')
+  assert.equal((await titles(page)).filter(t => t === 'rate/tokens').length, 1)
+  const address = page.url()
+  assert.match(address, /pin=rate%2Ftokens/)
+  await on(address.slice(server.base.length), async stranger => until('a stranger sees it', async () => (await titles(stranger))[0] === 'rate/tokens'))
+  await page.goto(server.base + '/compare?run=vision-base-lr0.02&run=vision-large')
+  await until('first among others', async () => (await titles(page))[0] === 'rate/tokens')
+  await page.getByRole('button', { name: 'rate/tokens first' }).click()
+  await until('as before', async () => (await titles(page))[0] === 'val/accuracy')
+  await page.reload()
+  await until('still', async () => (await titles(page))[0] === 'val/accuracy')
+}))
+
+test('runs are chosen where they are compared', { skip }, () => on('/runs/vision-large', async page => {
+  await page.getByRole('link', { name: 'compare' }).click()
+  await until('one', async () => (await page.locator('h1').innerText()) === 'Compare 1 run')
+  await page.locator('summary', { hasText: 'Choose runs' }).click()
+  await page.getByLabel('Find runs').fill('base-lr0.0[23]$')
+  const box = name => page.locator('.menu-body label', { hasText: name }).locator('input')
+  await box('vision-base-lr0.03').check()
+  await box('vision-base-lr0.02').check()
+  await until('three', async () => (await page.locator('h1').innerText()) === 'Compare 3 runs')
+  assert.deepEqual(new URL(page.url()).searchParams.getAll('run'), ['vision-large', 'vision-base-lr0.03', 'vision-base-lr0.02'])
+  await box('vision-base-lr0.03').uncheck()
+  await until('two', async () => (await page.locator('h1').innerText()) === 'Compare 2 runs')
+}))
+
+test('what a study shows is in its address', { skip }, async () => {
+  const list = (await (await fetch(server.base + '/api/v1/studies')).json()).items
+  const id = list.find(s => s.name === 'vision-search').id
+  await on('/studies/' + id, async page => {
+    await page.getByLabel('Log y').check()
+    await page.getByLabel('Outliers').check()
+    await until('in the address', () => /log=1&outliers=1/.test(page.url()))
+    await page.goto(server.base + `/studies/${id}?tab=curves&most=30&log=1`)
+    await until('thirty', async () => await page.getByRole('radio', { name: '30' }).getAttribute('aria-checked') === 'true')
+    assert.ok(await page.getByLabel('Log y').isChecked())
+  })
+})
