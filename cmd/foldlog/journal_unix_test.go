@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"os/exec"
@@ -42,15 +41,7 @@ func TestTailFollowsAWriterInAnotherProcess(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustDo(t, "study", "create", "a.atj", "--seed", "1")
 	tail := process(t, "foldlog", "tail", "-f", "a.atj")
-	pipe, err := tail.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tail.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tail.Process.Kill() })
-	stdout := bufio.NewReader(pipe)
+	stdout := started(t, tail)
 	expect(t, stdout, mustDo(t, "cat", "a.atj", "--from", "1"))
 	for i := range 5 {
 		from := i*2 + 2 // an ask of a study without a space is two operations
@@ -160,14 +151,7 @@ func TestTakingOverFromAKilledWriterIsTold(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustDo(t, "study", "create", "a.atj", "--seed", "1")
 	holder := process(t, "holder", "a.atj")
-	pipe, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, bufio.NewReader(pipe), "holding\n")
+	expect(t, started(t, holder), "holding\n")
 	if out := mustDo(t, "ls", "--json"); !strings.Contains(out, `"state":"live"`) {
 		t.Errorf("ls of a journal whose lease is held printed %q", out)
 	}

@@ -145,15 +145,7 @@ func TestTailFollowsAStreamThatIsTornTruncatedAndReplaced(t *testing.T) {
 	}
 	put(0, line("1")+line("2")+line("3")[:20])
 	cmd := process(t, "foldlog", "tail", "-f", "-n", "1", path)
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	stdout := bufio.NewReader(pipe)
+	stdout := started(t, cmd)
 	expect(t, stdout, line("2"))
 	put(os.O_APPEND, line("3")[20:])
 	expect(t, stdout, line("3"))
@@ -173,15 +165,7 @@ func TestTailFollowsAStreamThatIsTornTruncatedAndReplaced(t *testing.T) {
 func TestAPlotFollowsItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	cmd := process(t, "foldlog", "metrics", "plot", "-f", path, "--height", "3", "--width", "30")
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	stdout := bufio.NewReader(pipe)
+	stdout := started(t, cmd)
 	until := func(text string) {
 		t.Helper()
 		for {

@@ -25,6 +25,26 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// started starts a process, which ends with the test at the latest, and reads what it
+// prints.
+func started(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil { // nobody has waited for it
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+	})
+	return bufio.NewReader(out)
+}
+
 // TestAClosedOutputEndsQuietly runs a process whose reader has gone, as head
 // does to its left-hand side.
 func TestAClosedOutputEndsQuietly(t *testing.T) {
@@ -52,15 +72,7 @@ func following(t *testing.T, event string) (cmd *exec.Cmd, stdout *bufio.Reader)
 		t.Fatal(err)
 	}
 	cmd = process(t, "linelog", "tail", "-f", log)
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	stdout = bufio.NewReader(pipe)
+	stdout = started(t, cmd)
 	expect(t, stdout, event+"\n")
 	return cmd, stdout
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/study"
 )
 
 // smallDisk is a file system of 8 MiB, mounted for one test. Package server has the
@@ -130,14 +129,7 @@ func TestAServerOnAFullDisk(t *testing.T) {
 	root, address := smallDisk(t), servedAt(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	journal := filepath.Join(root, "search.atj")
-	j, err := study.CreateJournal(t.Context(), journal, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = study.OpenOrCreate(t.Context(), j, study.Config{Name: "search", Directions: []study.Direction{study.Minimize}})
-	if err := errors.Join(err, j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	newStudy(t, journal)
 	cmd := serving(t, root, address)
 	d := newFullDisk(t, root, address)
 	for range 3 {

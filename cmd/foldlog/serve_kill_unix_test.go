@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -280,14 +279,7 @@ func (w *sharedItems) compare(t *testing.T, log []byte) {
 func TestAServerThatIsKilledKeepsTrialsOnce(t *testing.T) {
 	root, address := t.TempDir(), servedAt(t)
 	journal := filepath.Join(root, "search.atj")
-	j, err := study.CreateJournal(t.Context(), journal, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = study.OpenOrCreate(t.Context(), j, study.Config{Name: "search", Directions: []study.Direction{study.Minimize}})
-	if err := errors.Join(err, j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	newStudy(t, journal)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	times := 4

@@ -26,14 +26,7 @@ func tailAt(t *testing.T, address string) *remoteTail {
 	cmd := process(t, "foldlog", "tail", "-f", "-n", "1", address)
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = t.Output()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return &remoteTail{t, cmd, bufio.NewReader(out)}
+	return &remoteTail{t, cmd, started(t, cmd)}
 }
 
 func (r *remoteTail) wants(text string) {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/study"
 )
 
 // servedAt is an address that nothing listens at.
@@ -38,26 +39,26 @@ func servedAt(t *testing.T) string {
 	return address
 }
 
+// newStudy makes a journal with the study search.
+func newStudy(t *testing.T, path string) {
+	t.Helper()
+	j, err := study.CreateJournal(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = study.OpenOrCreate(t.Context(), j, study.Config{Name: "search", Directions: []study.Direction{study.Minimize}})
+	if err := errors.Join(err, j.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // serving starts a server as a process of its own, and waits until it answers.
 func serving(t *testing.T, root, address string, flags ...string) *exec.Cmd {
 	t.Helper()
 	cmd := process(t, append([]string{"foldlog", "serve", root, "--addr", address, "--quiet"}, flags...)...)
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = t.Output()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if cmd.ProcessState == nil { // the test has failed
-			cmd.Process.Kill()
-			cmd.Wait()
-		}
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := started(t, cmd).ReadString('\n')
 	if err != nil || strings.TrimSpace(line) != "http://"+address {
 		t.Fatalf("the server says %q: %v", line, err)
 	}

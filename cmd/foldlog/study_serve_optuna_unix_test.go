@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os/exec"
@@ -32,17 +31,9 @@ type optunaServer struct {
 func startOptunaServer(t *testing.T, journal, addr string) *optunaServer {
 	t.Helper()
 	cmd := process(t, "foldlog", "study", "serve-optuna", journal, "--addr", addr)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	line, err := bufio.NewReader(out).ReadString('\n')
+	line, err := started(t, cmd).ReadString('\n')
 	if err != nil {
 		cmd.Wait()
 		t.Fatalf("no address: %v; %s", err, stderr.String())

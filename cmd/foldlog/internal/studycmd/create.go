@@ -143,21 +143,34 @@ func nameOfStudy(path string) string {
 	return strings.TrimSuffix(filepath.Base(strings.TrimPrefix(path, "server:")), filepath.Ext(path))
 }
 
+// directions are those of a study by their names, to minimize each metric without any.
+// What says where the names are from.
+func directions(what string, names []string, metrics int) (list []study.Direction, err error) {
+	for _, name := range names {
+		d, err := study.ParseDirection(name)
+		if err != nil {
+			return nil, cli.Usagef("%s %q: minimize or maximize", what, name)
+		}
+		list = append(list, d)
+	}
+	for len(names) == 0 && len(list) < max(1, metrics) {
+		list = append(list, study.Minimize)
+	}
+	if metrics > 0 && metrics != len(list) {
+		return nil, cli.Usagef("%s for %s", cli.Plural(int64(metrics), "metric"), cli.Plural(int64(len(list)), "direction"))
+	}
+	return list, nil
+}
+
 // config is the study that the flags describe.
 func (o *createOptions) config(c *cobra.Command, path string) (study.Config, error) {
 	config := study.Config{Name: o.name, ResourceUnit: capitalized(o.unit), MetricNames: o.metrics}
 	if config.Name == "" {
 		config.Name = nameOfStudy(path)
 	}
-	for _, name := range o.directions {
-		d, err := study.ParseDirection(name)
-		if err != nil {
-			return config, cli.Usagef("--direction %q: minimize or maximize", name)
-		}
-		config.Directions = append(config.Directions, d)
-	}
-	for len(o.directions) == 0 && len(config.Directions) < max(1, len(o.metrics)) {
-		config.Directions = append(config.Directions, study.Minimize)
+	var err error
+	if config.Directions, err = directions("--direction", o.directions, len(o.metrics)); err != nil {
+		return config, err
 	}
 	for i, name := range o.metrics {
 		switch {
@@ -167,9 +180,6 @@ func (o *createOptions) config(c *cobra.Command, path string) (study.Config, err
 			return config, cli.Usagef("--metric %q stands twice", name)
 		}
 	}
-	if n := len(o.metrics); n > 0 && n != len(config.Directions) {
-		return config, cli.Usagef("%s for %s", cli.Plural(int64(n), "metric"), cli.Plural(int64(len(config.Directions)), "direction"))
-	}
 	seed := o.seed
 	if !c.Flags().Changed("seed") {
 		seed = rand.Uint64N(1 << 53)
@@ -178,7 +188,6 @@ func (o *createOptions) config(c *cobra.Command, path string) (study.Config, err
 	if o.space == "" {
 		return config, nil
 	}
-	var err error
 	if config.Space, err = space.Load(o.space); err != nil {
 		return config, spaceFailed(o.space, err)
 	}

@@ -126,25 +126,15 @@ func (r *request) config(path string) (study.Config, error) {
 	if c.Name == "" {
 		c.Name = nameOfStudy(path)
 	}
-	for _, name := range r.Directions {
-		d, err := study.ParseDirection(name)
-		if err != nil {
-			return c, cli.Usagef("direction %q: minimize or maximize", name)
-		}
-		c.Directions = append(c.Directions, d)
-	}
-	for len(r.Directions) == 0 && len(c.Directions) < max(1, len(r.Metrics)) {
-		c.Directions = append(c.Directions, study.Minimize)
-	}
-	if n := len(r.Metrics); n > 0 && n != len(c.Directions) {
-		return c, cli.Usagef("%d metrics for %d directions", n, len(c.Directions))
+	var err error
+	if c.Directions, err = directions("direction", r.Directions, len(r.Metrics)); err != nil {
+		return c, err
 	}
 	if c.Seed == nil {
 		seed := rand.Uint64N(1 << 53)
 		c.Seed = &seed
 	}
 	if given(r.Space) {
-		var err error
 		if c.Space, err = space.Parse("space", r.Space); err != nil {
 			return c, cli.Usagef("%v", err)
 		}
