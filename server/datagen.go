@@ -7,11 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -134,12 +135,7 @@ func (d *datagens) keep(seen map[string]bool) {
 func (d *datagens) all() []*datagenLog {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	list := make([]*datagenLog, 0, len(d.logs))
-	for _, l := range d.logs {
-		list = append(list, l)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].path < list[j].path })
-	return list
+	return slices.SortedFunc(maps.Values(d.logs), func(a, b *datagenLog) int { return strings.Compare(a.path, b.path) })
 }
 
 func (d *datagens) count() int {

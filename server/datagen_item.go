@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -126,23 +127,19 @@ type itemInput struct {
 	AsOf string `query:"as_of" maxLength:"4096" doc:"a moment: a sequence, a time (RFC 3339) or a checkpoint; now if left out"`
 }
 
-func (in *itemInput) moment() (datagen.AsOf, error) {
-	if in.AsOf == "" {
-		return datagen.AsOf{}, nil
+// viewAt is the moment that is asked for, and the view that has it.
+func (s *Server) viewAt(ctx context.Context, in *itemInput) (at datagen.AsOf, v *datagen.View, err error) {
+	if in.AsOf != "" {
+		if at, err = datagen.ParseAsOf(in.AsOf); err != nil {
+			return at, nil, problem(http.StatusBadRequest, "as_of: "+err.Error())
+		}
 	}
-	at, err := datagen.ParseAsOf(in.AsOf)
-	if err != nil {
-		return at, problem(http.StatusBadRequest, "as_of: "+err.Error())
-	}
-	return at, nil
+	_, v, err = s.view(ctx, in.ID)
+	return at, v, err
 }
 
 func (s *Server) getItem(ctx context.Context, in *itemInput) (*struct{ Body DatagenItem }, error) {
-	at, err := in.moment()
-	if err != nil {
-		return nil, err
-	}
-	_, v, err := s.view(ctx, in.ID)
+	at, v, err := s.viewAt(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -181,11 +178,7 @@ type DatagenChange struct {
 }
 
 func (s *Server) itemTrajectory(ctx context.Context, in *itemInput) (*struct{ Body Trajectory }, error) {
-	at, err := in.moment()
-	if err != nil {
-		return nil, err
-	}
-	_, v, err := s.view(ctx, in.ID)
+	at, v, err := s.viewAt(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -315,10 +308,7 @@ func (s *Server) listFailures(ctx context.Context, in *failureListInput) (*struc
 
 // failedItems are the items of a page, from the index.
 func (s *Server) failedItems(ctx context.Context, l *datagenLog, in *failureListInput, page *FailurePage) ([]string, error) {
-	q := datagen.ItemQuery{Failures: true, Order: datagen.ByUpdate, Limit: 50}
-	if in.Limit > 0 {
-		q.Limit = in.Limit
-	}
+	q := datagen.ItemQuery{Failures: true, Order: datagen.ByUpdate, Limit: cmp.Or(in.Limit, 50)}
 	var err error
 	if in.Cursor != "" {
 		if q.After, err = placeCursor(in.Cursor); err != nil {

@@ -1,10 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -79,7 +80,7 @@ func (s *Server) listExperiments(_ context.Context, in *experimentListInput) (*s
 			page.Items = append(page.Items, item)
 		}
 	}
-	sort.SliceStable(page.Items, func(i, j int) bool { return page.Items[i].UpdatedMS > page.Items[j].UpdatedMS })
+	slices.SortStableFunc(page.Items, func(a, b ExperimentItem) int { return cmp.Compare(b.UpdatedMS, a.UpdatedMS) })
 	page.Total = len(page.Items)
 	page.Items, page.Next = pageOf(page.Items, from, pageSize(in.Limit))
 	return &struct{ Body ExperimentPage }{page}, nil

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -38,11 +39,7 @@ func (s *Server) registerDatagenLive(api huma.API) {
 			return nil, err
 		}
 		seen, reset := x.Version(), false
-		last := in.Last
-		if last == "" {
-			last = in.Seq
-		}
-		if last != "" {
+		if last := cmp.Or(in.Last, in.Seq); last != "" {
 			n, err := strconv.ParseUint(last, 10, 64)
 			if reset = err != nil || n > seen; !reset {
 				seen = n

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -152,23 +151,22 @@ func (s *Server) listDir(w http.ResponseWriter, r *http.Request) {
 		s.refuseFor(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	w.Header().Set("Cache-Control", "no-store")
-	enc := json.NewEncoder(&pacedWriter{w: w, control: http.NewResponseController(w), within: s.limits.Write})
-	for _, e := range entries {
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !e.IsDir() && !info.Mode().IsRegular() {
-			continue
+	s.writeLines(w, func(put func(any) error) error {
+		for _, e := range entries {
+			info, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) || err == nil && !e.IsDir() && !info.Mode().IsRegular() {
+				continue
+			}
+			if err != nil {
+				s.log.Warn("directory cut", "path", name, "err", err)
+				return err
+			}
+			if err := put(fileLine(info)); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			s.log.Warn("directory cut", "path", name, "err", err)
-			panic(http.ErrAbortHandler)
-		}
-		if enc.Encode(fileLine(info)) != nil {
-			return
-		}
-	}
-	_ = enc.Encode(FileLine{End: true})
+		return put(FileLine{End: true})
+	})
 }
 
 func fileLine(info fs.FileInfo) FileLine {

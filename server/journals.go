@@ -182,21 +182,25 @@ func (f applyFunc) Apply(rec *journal.Record) error { return f(rec) }
 // Reset implements journal.Applier.
 func (f applyFunc) Reset() {}
 
-// lines answers with JSON lines. An error ends them in the middle, which the client
-// notices by the end that is missing.
+// lines answers with JSON lines (see writeLines).
 func (s *Server) lines(run func(put func(any) error) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		_, w := humago.Unwrap(hc)
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		w.Header().Set("Cache-Control", "no-store")
-		out := &pacedWriter{w: w, control: http.NewResponseController(w), within: s.limits.Write}
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		if err := run(func(v any) error { return enc.Encode(v) }); err != nil {
-			s.log.Debug("answer cut", "err", err)
-			panic(http.ErrAbortHandler)
-		}
+		s.writeLines(w, run)
 	}}
+}
+
+// writeLines writes JSON lines. An error ends them in the middle, which the client
+// notices by the end that is missing.
+func (s *Server) writeLines(w http.ResponseWriter, run func(put func(any) error) error) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Cache-Control", "no-store")
+	enc := json.NewEncoder(&pacedWriter{w: w, control: http.NewResponseController(w), within: s.limits.Write})
+	enc.SetEscapeHTML(false)
+	if err := run(func(v any) error { return enc.Encode(v) }); err != nil {
+		s.log.Debug("answer cut", "err", err)
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // pacedWriter lets a long answer go on as long as its client takes it.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -39,10 +40,7 @@ func (s *Server) registerRunLive(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		cursor := in.Last
-		if cursor == "" {
-			cursor = in.Cursor
-		}
+		cursor := cmp.Or(in.Last, in.Cursor)
 		from, err := parsePositions(cursor)
 		if err != nil {
 			return nil, err

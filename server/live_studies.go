@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -38,10 +39,7 @@ func (s *Server) registerStudyLive(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		last := in.Last
-		if last == "" {
-			last = in.Seq
-		}
+		last := cmp.Or(in.Last, in.Seq)
 		missed := last != "" && last != strconv.FormatUint(snap.Seq(), 10)
 		return s.stream(func(e *eventStream) { s.followStudy(e, in.ID, log, snap, st.ID, missed) }), nil
 	})

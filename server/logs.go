@@ -137,9 +137,7 @@ func (s *Server) logsOfPage(at string) (items []LogItem) {
 			}
 		}
 	case "studies":
-		s.studies.mu.RLock()
-		defer s.studies.mu.RUnlock()
-		if ref, ok := s.studies.byStudy[name]; ok {
+		if ref, ok := s.studies.find(name); ok {
 			items = append(items, LogItem{Path: ref.log.path, Kind: kindJournal})
 		}
 	case "datagen":

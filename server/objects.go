@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -96,22 +95,22 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "no datagen logs have that prefix")
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	enc := json.NewEncoder(&pacedWriter{w: w, control: http.NewResponseController(w), within: s.limits.Write})
-	for info, err := range s.files.List(r.Context(), opts) {
-		if err != nil {
-			s.log.Warn("listing cut", "prefix", opts.Prefix, "err", err)
-			panic(http.ErrAbortHandler)
+	s.writeLines(w, func(put func(any) error) error {
+		for info, err := range s.files.List(r.Context(), opts) {
+			if err != nil {
+				s.log.Warn("listing cut", "prefix", opts.Prefix, "err", err)
+				return err
+			}
+			line := ObjectLine{Key: info.Key, Size: info.Size}
+			if !info.Modified.IsZero() {
+				line.Modified = info.Modified.UTC().Format(time.RFC3339Nano)
+			}
+			if err := put(line); err != nil {
+				return err
+			}
 		}
-		line := ObjectLine{Key: info.Key, Size: info.Size}
-		if !info.Modified.IsZero() {
-			line.Modified = info.Modified.UTC().Format(time.RFC3339Nano)
-		}
-		if enc.Encode(line) != nil {
-			return
-		}
-	}
-	_ = enc.Encode(ObjectLine{End: true})
+		return put(ObjectLine{End: true})
+	})
 }
 
 // changeObject lets a request through that may change an object.

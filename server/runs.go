@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -234,10 +235,7 @@ func (s *Server) annotations(_ context.Context, in *annotationsInput) (*struct{ 
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	limit := in.Limit
-	if limit == 0 {
-		limit = 1000
-	}
+	limit := cmp.Or(in.Limit, 1000)
 	page := AnnotationPage{Items: []Annotation{}}
 	segments := 0
 	for _, o := range outlines {

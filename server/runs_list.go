@@ -56,6 +56,9 @@ type sortKey struct {
 	text   string
 }
 
+// noKey is of what has nothing to be ordered by.
+var noKey = sortKey{kind: 2}
+
 func (k sortKey) compare(o sortKey, down bool) int {
 	if c := cmp.Compare(k.kind, o.kind); c != 0 {
 		return c
@@ -183,7 +186,7 @@ func (s *Server) keyOf(key string) func(*projection.Run) sortKey {
 	return func(r *projection.Run) sortKey {
 		raw, ok := r.Value(key)
 		if !ok || raw == "null" {
-			return sortKey{kind: 2}
+			return noKey
 		}
 		return valueKey(serde.Text([]byte(raw)))
 	}
@@ -192,7 +195,7 @@ func (s *Server) keyOf(key string) func(*projection.Run) sortKey {
 // textKey is a text as it stands.
 func textKey(s string) sortKey {
 	if s == "" {
-		return sortKey{kind: 2}
+		return noKey
 	}
 	return sortKey{kind: 1, text: s}
 }
@@ -226,7 +229,7 @@ func (s *Server) metricKey(name string) func(*projection.Run) sortKey {
 				return sortKey{number: pick(c)}
 			}
 		}
-		return sortKey{kind: 2}
+		return noKey
 	}
 }
 
@@ -265,7 +268,7 @@ func (s *Server) filterOf(in *listInput) (runFilter, error) {
 		all = append(all, func(r *projection.Run) bool { return slices.Contains(s.labels.of(r.Slug).Tags, tag) })
 	}
 	for _, where := range in.Where {
-		keep, err := s.relation(where)
+		keep, err := relation(where, func(key string) (func(*projection.Run) sortKey, error) { return s.keyOf(key), nil })
 		if err != nil {
 			return nil, err
 		}
@@ -281,18 +284,21 @@ func (s *Server) filterOf(in *listInput) (runFilter, error) {
 	}, nil
 }
 
-// relation reads KEY, a relation and a value.
-func (s *Server) relation(where string) (runFilter, error) {
+// relation reads KEY, a relation and a value. KeyOf is what a thing has under a key.
+func relation[T any](where string, keyOf func(key string) (func(T) sortKey, error)) (func(T) bool, error) {
 	name, op, value, err := splitRelation(where)
 	if err != nil {
 		return nil, err
 	}
-	key := s.keyOf(name)
+	key, err := keyOf(name)
+	if err != nil {
+		return nil, err
+	}
 	if op == "" {
-		return func(r *projection.Run) bool { return key(r).kind != 2 }, nil
+		return func(one T) bool { return key(one) != noKey }, nil
 	}
 	want := valueKey(value)
-	return func(r *projection.Run) bool { return holds(key(r), op, want, value) }, nil
+	return func(one T) bool { return holds(key(one), op, want, value) }, nil
 }
 
 // splitRelation takes KEY, a relation and a value apart; without a relation there
@@ -318,7 +324,7 @@ func holds(have sortKey, op string, want sortKey, value string) bool {
 		if have.kind == 0 {
 			text = strconv.FormatFloat(have.number, 'g', -1, 64)
 		}
-		return have.kind != 2 && strings.Contains(strings.ToLower(text), strings.ToLower(value))
+		return have != noKey && strings.Contains(strings.ToLower(text), strings.ToLower(value))
 	}
 	equal := have.kind == want.kind && have.compare(want, false) == 0
 	switch op {
@@ -327,7 +333,7 @@ func holds(have sortKey, op string, want sortKey, value string) bool {
 	case "!=":
 		return !equal
 	}
-	if have.kind != want.kind || have.kind == 2 || have.number != have.number {
+	if have.kind != want.kind || have == noKey || have.number != have.number {
 		return false
 	}
 	c := have.compare(want, false)

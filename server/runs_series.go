@@ -1,15 +1,17 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/foldlog/foldlog/internal/parallel"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/server/projection"
 )
@@ -90,9 +92,7 @@ const (
 
 func (s *Server) series(ctx context.Context, in *struct{ Body SeriesQuery }) (*struct{ Body SeriesAnswer }, error) {
 	q := &in.Body
-	if q.Points == 0 {
-		q.Points = defaultPoints
-	}
+	q.Points = cmp.Or(q.Points, defaultPoints)
 	curves := len(q.Runs) * len(q.Names)
 	if curves > mostCurves || curves*q.Points > mostPoints {
 		return nil, problem(http.StatusUnprocessableEntity, fmt.Sprintf("%d curves of %d points are too many in one call", curves, q.Points))
@@ -112,44 +112,16 @@ func (s *Server) series(ctx context.Context, in *struct{ Body SeriesQuery }) (*s
 		}
 	}
 	answer.Runs = make([]RunSeries, len(runs))
-	err := inParallel(ctx, len(runs), func(i int) (err error) {
-		answer.Runs[i], err = s.runSeries(runs[i], q)
+	err := parallel.Each(len(runs), runtime.GOMAXPROCS(0), func(i int) (err error) {
+		if err = ctx.Err(); err == nil {
+			answer.Runs[i], err = s.runSeries(runs[i], q)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, s.answer(err)
 	}
 	return &struct{ Body SeriesAnswer }{answer}, nil
-}
-
-// inParallel does things on all processors and returns the first error.
-func inParallel(ctx context.Context, n int, do func(i int) error) error {
-	var mu sync.Mutex
-	var first error
-	next := 0
-	take := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next - 1, next <= n && first == nil && ctx.Err() == nil
-	}
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				if err := do(i); err != nil {
-					mu.Lock()
-					first = err
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	workers.Wait()
-	if first == nil {
-		first = ctx.Err()
-	}
-	return first
 }
 
 func (s *Server) runSeries(run *projection.Run, q *SeriesQuery) (RunSeries, error) {
@@ -159,7 +131,7 @@ func (s *Server) runSeries(run *projection.Run, q *SeriesQuery) (RunSeries, erro
 		pq.Axis = metrics.ByTime
 	}
 	if q.From != nil || q.To != nil {
-		pq.Ranged, pq.From, pq.To = true, minInt64, maxInt64
+		pq.Ranged, pq.From, pq.To = true, math.MinInt64, math.MaxInt64
 		if q.From != nil {
 			pq.From = int64(*q.From)
 		}
@@ -195,11 +167,6 @@ func (s *Server) runSeries(run *projection.Run, q *SeriesQuery) (RunSeries, erro
 	}
 	return out, nil
 }
-
-const (
-	minInt64 = -1 << 63
-	maxInt64 = 1<<63 - 1
-)
 
 func curveOf(name string, r *projection.Reading) CurveJSON {
 	n := len(r.Points)

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
-	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -166,12 +167,7 @@ func (st *studies) run(ctx context.Context) {
 func (st *studies) all() []*journalLog {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
-	list := make([]*journalLog, 0, len(st.journals))
-	for _, log := range st.journals {
-		list = append(list, log)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].path < list[j].path })
-	return list
+	return slices.SortedFunc(maps.Values(st.journals), func(a, b *journalLog) int { return strings.Compare(a.path, b.path) })
 }
 
 func (st *studies) count() int {
@@ -211,10 +207,8 @@ func (st *studies) readRest(ctx context.Context) {
 func (st *studies) rest() {
 	for _, log := range st.all() {
 		log.mu.Lock()
-		if log.reader != nil && time.Since(log.used) > readerIdle {
-			log.reader.Close()
-			log.reader, log.snap = nil, nil
-			log.digests.reset()
+		if time.Since(log.used) > readerIdle {
+			_ = log.forget()
 		}
 		log.mu.Unlock()
 		log.writing.Lock()
@@ -239,19 +233,26 @@ func (st *studies) close() error {
 func (l *journalLog) close() error {
 	l.mu.Lock()
 	l.gone = true
-	var errs []error
-	if l.reader != nil {
-		errs = append(errs, l.reader.Close())
-		l.reader = nil
-	}
+	err := l.forget()
 	l.mu.Unlock()
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	if l.writer != nil {
-		errs = append(errs, l.writer.Close())
+		err = errors.Join(err, l.writer.Close())
 		l.writer = nil
 	}
-	return errors.Join(errs...)
+	return err
+}
+
+// forget lets go of what was replayed. The caller holds the lock.
+func (l *journalLog) forget() error {
+	if l.reader == nil {
+		return nil
+	}
+	err := l.reader.Close()
+	l.reader, l.snap = nil, nil
+	l.digests.reset()
+	return err
 }
 
 // refresh takes in what has been published.
@@ -273,11 +274,7 @@ func (l *journalLog) load(ctx context.Context) error {
 	}
 	l.err = err
 	if err != nil {
-		if l.reader != nil {
-			l.reader.Close()
-			l.reader, l.snap = nil, nil
-			l.digests.reset()
-		}
+		_ = l.forget()
 		return err
 	}
 	l.info, l.readAt = info, began

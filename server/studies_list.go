@@ -1,13 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/http"
 	"reflect"
-	"sort"
+	"slices"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -143,7 +144,7 @@ func (s *Server) listStudies(_ context.Context, in *studyListInput) (*struct{ Bo
 			}
 		}
 	}
-	sort.SliceStable(page.Items, func(i, j int) bool { return page.Items[i].LastMS > page.Items[j].LastMS })
+	slices.SortStableFunc(page.Items, func(a, b StudyItem) int { return cmp.Compare(b.LastMS, a.LastMS) })
 	page.Total = len(page.Items)
 	page.Items, page.Next = pageOf(page.Items, from, pageSize(in.Limit))
 	return &struct{ Body StudyPage }{page}, nil

@@ -279,7 +279,7 @@ func chooseTrials(snap *study.Snapshot, st *study.Study, in *trialListInput) ([]
 	}
 	var keep []func(*study.Trial) bool
 	for _, where := range in.Where {
-		k, err := trialRelation(where)
+		k, err := relation(where, trialKey)
 		if err != nil {
 			return nil, err
 		}
@@ -309,7 +309,7 @@ func trialKey(key string) (func(*study.Trial) sortKey, error) {
 			if n := v(t); n > 0 || key == "number" {
 				return sortKey{number: float64(n)}
 			}
-			return sortKey{kind: 2}
+			return noKey
 		}
 	}
 	switch key {
@@ -340,7 +340,7 @@ func trialKey(key string) (func(*study.Trial) sortKey, error) {
 				if int(at) < len(t.Values) {
 					return sortKey{number: t.Values[at]}
 				}
-				return sortKey{kind: 2}
+				return noKey
 			}, nil
 		}
 	case "param":
@@ -348,33 +348,17 @@ func trialKey(key string) (func(*study.Trial) sortKey, error) {
 			if p, ok := t.Param(name); ok {
 				return valueKey(p.Text())
 			}
-			return sortKey{kind: 2}
+			return noKey
 		}, nil
 	case "attr":
 		return func(t *study.Trial) sortKey {
 			if a, ok := t.Attr(name); ok {
 				return valueKey(serde.Text(a.Value))
 			}
-			return sortKey{kind: 2}
+			return noKey
 		}, nil
 	}
 	return nil, problem(http.StatusBadRequest, "a trial has no "+strconv.Quote(key))
-}
-
-func trialRelation(where string) (func(*study.Trial) bool, error) {
-	name, op, value, err := splitRelation(where)
-	if err != nil {
-		return nil, err
-	}
-	key, err := trialKey(name)
-	if err != nil {
-		return nil, err
-	}
-	if op == "" {
-		return func(t *study.Trial) bool { return key(t).kind != 2 }, nil
-	}
-	want := valueKey(value)
-	return func(t *study.Trial) bool { return holds(key(t), op, want, value) }, nil
 }
 
 type trialInput struct {

@@ -375,19 +375,19 @@ func toldBefore(t *study.Trial, f study.Fence, o study.Outcome) bool {
 }
 
 // change makes one change to a trial.
-func (s *Server) change(ctx context.Context, study_ string, number uint64, show FenceBody, do func(*study.Tx, *study.Study, *study.Trial, study.Fence) error) (*trialOutput, error) {
-	log, st, err := s.mayWrite(ctx, study_)
+func (s *Server) change(ctx context.Context, id string, number uint64, show FenceBody, do func(*study.Tx, *study.Study, *study.Trial, study.Fence) error) (*trialOutput, error) {
+	log, st, err := s.mayWrite(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	snap, id, err := log.updateTrial(ctx, st.ID, number, func(tx *study.Tx, t *study.Trial) error {
+	snap, trial, err := log.updateTrial(ctx, st.ID, number, func(tx *study.Tx, t *study.Trial) error {
 		f, err := show.fence(t)
 		if err != nil {
 			return err
 		}
 		return do(tx, st, t, f)
 	})
-	return s.answerTrial(snap, st, id, err)
+	return s.answerTrial(snap, st, trial, err)
 }
 
 func (s *Server) report(ctx context.Context, in *reportInput) (*trialOutput, error) {
