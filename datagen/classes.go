@@ -48,11 +48,15 @@ type classShard struct {
 }
 
 // classSlot is an item with the latest of the events that begin or end it: its
-// sequence, and in the last two bits which kind it is.
+// sequence, in the last two bits which kind it is, and in the first whether the item is
+// the child of another.
 type classSlot struct {
 	hash itemHash
 	mark uint64
 }
+
+// markChild is that of an item with a parent. Sequences leave the bit free.
+const markChild = 1 << 63
 
 // The kinds, so ordered that where two share a sequence, which is a fault, the
 // higher settles it as life does.
@@ -90,7 +94,7 @@ func (c *Classes) add(h itemHash, mark uint64) {
 		s.used++
 		c.items++
 	}
-	at.mark = max(at.mark, mark)
+	at.mark = max(at.mark&^markChild, mark&^markChild) | (at.mark|mark)&markChild
 }
 
 // find returns the item's place, or the free one where it belongs.
@@ -116,29 +120,59 @@ func (s *classShard) grow() {
 // Add takes the rows of a batch in, of which it needs the columns of
 // ClassColumns. The error is ErrSchema or ErrNewer.
 func (c *Classes) Add(batch arrow.RecordBatch) error {
-	return eachMoment(batch, func(r *momentReader, i int, h itemHash) { c.add(h, markOf(r.moment(i))) })
+	return eachMoment(batch, func(r *momentReader, i int, h itemHash) {
+		c.add(h, childMark(alias(r.text[colParent].arr, i))|markOf(r.moment(i)))
+	})
 }
 
 // AddEvent takes one event in.
-func (c *Classes) AddEvent(e *Event) { c.add(hashItem(e.Item), markOf(momentOf(e))) }
+func (c *Classes) AddEvent(e *Event) {
+	c.add(hashItem(e.Item), childMark(e.Parent)|markOf(momentOf(e)))
+}
+
+func childMark(parent string) uint64 {
+	if parent == "" {
+		return 0
+	}
+	return markChild
+}
 
 // Of is the class of an item.
-func (c *Classes) Of(item string) Class {
-	h := hashItem(item)
+func (c *Classes) Of(item string) Class { return c.of(hashItem(item)) }
+
+func (c *Classes) of(h itemHash) Class {
 	s := &c.shards[h.hi>>56]
 	if len(s.slots) == 0 {
 		return Fresh
 	}
 	at := s.find(h)
-	switch {
-	case at.hash == (itemHash{}):
+	if at.hash == (itemHash{}) {
 		return Fresh
-	case at.mark&3 == markCompleted:
+	}
+	return at.class()
+}
+
+func (s *classSlot) class() Class {
+	switch s.mark & 3 {
+	case markCompleted:
 		return Finished
-	case at.mark&3 == markFiltered:
+	case markFiltered:
 		return Filtered
 	}
 	return Resumable
+}
+
+// Roots counts the items of each class that are no sub-items.
+func (c *Classes) Roots() map[Class]int {
+	n := map[Class]int{}
+	for i := range c.shards {
+		for k := range c.shards[i].slots {
+			if at := &c.shards[i].slots[k]; at.hash != (itemHash{}) && at.mark&markChild == 0 {
+				n[at.class()]++
+			}
+		}
+	}
+	return n
 }
 
 // Len is how many items there are.

@@ -154,25 +154,3 @@ func (v *View) Classes(ctx context.Context) (*Classes, error) {
 	}
 	return c, nil
 }
-
-// Classify yields every key with its class, in one pass over the log.
-func (v *View) Classify(ctx context.Context, keys iter.Seq[string]) iter.Seq2[Classified, error] {
-	return func(yield func(Classified, error) bool) {
-		c, err := v.Classes(ctx)
-		if err != nil {
-			yield(Classified{}, err)
-			return
-		}
-		for k := range keys {
-			if !yield(Classified{k, c.Of(k)}, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Classified is a key with its class.
-type Classified struct {
-	Key   string
-	Class Class
-}

@@ -10,7 +10,7 @@ import (
 func ClassColumns(table *arrow.Schema) []string {
 	return pick(table, func(i int) bool {
 		switch i {
-		case colItem, colSeq, colKind, colEnd, colStatus, colVersion:
+		case colItem, colParent, colSeq, colKind, colEnd, colStatus, colVersion:
 			return true
 		}
 		return false

@@ -91,6 +91,11 @@ func TestPassesArePinnedFromTheirStart(t *testing.T) {
 			c, err := v.Classes(t.Context())
 			return c.Len(), err
 		},
+		"Unfinished": func(v *View) (int, error) {
+			u, err := v.Unfinished(t.Context())
+			defer u.Close()
+			return u.Classes().Len(), err
+		},
 	} {
 		for _, readOnly := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, read only %t", name, readOnly), func(t *testing.T) {

@@ -2,6 +2,7 @@ package lance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,9 +24,11 @@ const (
 	In
 	IsNull
 	NotNull
+	// Satisfies holds if Holds says so of a row. No index helps.
+	Satisfies
 )
 
-var opNames = [...]string{"=", "!=", "<", "<=", ">", ">=", "IN", "IS NULL", "IS NOT NULL"}
+var opNames = [...]string{"=", "!=", "<", "<=", ">", ">=", "IN", "IS NULL", "IS NOT NULL", "SATISFIES"}
 
 // String is the comparison as SQL spells it.
 func (o Op) String() string {
@@ -43,12 +46,15 @@ type Condition struct {
 	// Value is what to compare with; In takes Values instead.
 	Value  any
 	Values []any
+	// Holds is asked by Satisfies about the rows of an array, nulls too, by several
+	// goroutines if several scans run.
+	Holds func(column arrow.Array, row int) bool
 }
 
 // String is the condition as SQL would spell it.
 func (c Condition) String() string {
 	switch c.Op {
-	case IsNull, NotNull:
+	case IsNull, NotNull, Satisfies:
 		return fmt.Sprintf("%s %s", c.Column, c.Op)
 	case In:
 		list := make([]string, len(c.Values))
@@ -81,6 +87,7 @@ type condition struct {
 	op     Op
 	keys   []key
 	set    map[key]bool // of In
+	holds  func(arrow.Array, int) bool
 }
 
 // smallSet is up to how many values In compares one by one.
@@ -94,12 +101,14 @@ func (d *Dataset) conditions(filter []Condition) ([]condition, error) {
 			return nil, fmt.Errorf("filter: %w", err)
 		}
 		t := d.schema.Field(d.schema.FieldIndices(f.Name)[0]).Type
-		x := condition{column: c.Column, op: c.Op}
+		x := condition{column: c.Column, op: c.Op, holds: c.Holds}
 		values := c.Values
 		switch {
-		case c.Op < Equal || c.Op > NotNull:
+		case c.Op < Equal || c.Op > Satisfies:
 			return nil, fmt.Errorf("filter: %s: no such comparison: %d", c.Column, c.Op)
-		case c.Op == IsNull || c.Op == NotNull:
+		case c.Op == Satisfies && c.Holds == nil:
+			return nil, fmt.Errorf("filter: %s: nothing to satisfy", c.Column)
+		case c.Op == IsNull || c.Op == NotNull || c.Op == Satisfies:
 			values = nil
 		case c.Op != In:
 			values = []any{c.Value}
@@ -126,6 +135,9 @@ func (d *Dataset) conditions(filter []Condition) ([]condition, error) {
 
 // keep drops from a selection the rows of an array that do not match.
 func (c condition) keep(a arrow.Array, rows []int) ([]int, error) {
+	if c.op == Satisfies {
+		return slices.DeleteFunc(rows, func(i int) bool { return !c.holds(a, i) }), nil
+	}
 	col, err := keysOf(a)
 	if err != nil {
 		return nil, err

@@ -113,6 +113,7 @@ func TestScanProjectsFiltersAndLimits(t *testing.T) {
 		{"not equal", ScanOptions{Filter: []Condition{{Column: "group", Op: NotEqual, Value: "group-3"}}}, func(i int) bool { return i%7 != 3 }},
 		{"null", ScanOptions{Filter: []Condition{{Column: "none", Op: IsNull}}}, func(int) bool { return true }},
 		{"not null", ScanOptions{Filter: []Condition{{Column: "none", Op: NotNull}}}, func(int) bool { return false }},
+		{"satisfies", ScanOptions{Filter: []Condition{{Column: "id", Op: Satisfies, Holds: func(a arrow.Array, i int) bool { return strings.HasSuffix(a.ValueStr(i), "5") }}}}, func(i int) bool { return i%10 == 5 }},
 		{"equal to null", ScanOptions{Filter: []Condition{{Column: "none", Op: Equal}}}, func(int) bool { return false }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,7 +137,7 @@ func TestScanProjectsFiltersAndLimits(t *testing.T) {
 	}
 	got := collect(t, d.Scan(t.Context(), ScanOptions{Columns: []string{"seq", "id"}, Filter: []Condition{{Column: "group", Op: Equal, Value: "group-1"}}, Limit: 2, WithRowAddress: true}))
 	same(t, "projection", []string{"seq=1 id=ev-00000001 _rowaddr=1 ", "seq=8 id=ev-00000008 _rowaddr=8 "}, got)
-	for _, filter := range []Condition{{Column: "no"}, {Column: "seq", Value: "text"}, {Column: "id", Value: 5}, {Column: "seq", Op: 99}} {
+	for _, filter := range []Condition{{Column: "no"}, {Column: "seq", Value: "text"}, {Column: "id", Value: 5}, {Column: "seq", Op: 99}, {Column: "seq", Op: Satisfies}} {
 		for _, err := range d.Scan(t.Context(), ScanOptions{Filter: []Condition{filter}}) {
 			if err == nil {
 				t.Errorf("%v was accepted", filter)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -34,8 +35,8 @@ those that have ended; without, all items of the log that have not ended are lis
 	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each item that would run")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return failed("resume", args[0], a.readLog(c.Context(), args[0], rootDir, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {
-			r := &resumer{app: a, ctx: c.Context(), v: v, json: *asJSON, key: key}
-			return r.run(items)
+			r := &resumer{app: a, ctx: c.Context(), json: *asJSON, key: key}
+			return r.run(v, items)
 		}))
 	}
 	return c
@@ -53,111 +54,145 @@ type ResumePlan struct {
 // resumer says what would run.
 type resumer struct {
 	*app
-	ctx    context.Context
-	v      *datagen.View
-	json   bool
-	key    string // the field that is the key of the items
-	counts map[datagen.Class]int
+	ctx  context.Context
+	json bool
+	key  string // the field that is the key of the items
 }
 
-func (r *resumer) run(items string) error {
-	r.counts = map[datagen.Class]int{}
-	t := cli.NewTable(cli.Column{Title: "ITEM"}, cli.Column{Title: "GOES ON AFTER"}, cli.Column{Title: "STEPS DONE", Align: cli.Right}, cli.Column{Title: "FAILED WITH"})
-	t.Bold = r.Color()
-	var fault error
-	for c, err := range r.classes(items, &fault) {
-		if err != nil {
-			return err
-		}
-		if r.counts[c.Class]++; c.Class != datagen.Fresh && c.Class != datagen.Resumable {
-			continue
-		}
-		plan, err := r.plan(c)
-		if err != nil {
-			return err
-		}
-		if r.json {
-			if err := cli.WriteJSONLine(r.Out(), plan); err != nil {
-				return err
-			}
-		} else if c.Class == datagen.Resumable {
-			t.Row(plan.Item, cmp.Or(plan.After, "(the beginning)"), cli.Count(int64(plan.Steps)), cli.Shorten(plan.Failure, 80))
-		}
-	}
-	if fault != nil || r.json {
-		return fault
-	}
-	return cli.Buffered(r.Out(), func(w io.Writer) error { return r.print(w, t) })
-}
-
-func (r *resumer) print(w io.Writer, t *cli.Table) error {
-	err := cli.WriteFields(w, [][2]string{
-		{"fresh", cli.Count(int64(r.counts[datagen.Fresh]))}, {"to be resumed", cli.Count(int64(r.counts[datagen.Resumable]))},
-		{"completed", cli.Count(int64(r.counts[datagen.Finished]))}, {"filtered", cli.Count(int64(r.counts[datagen.Filtered]))},
-	}...)
-	if err != nil || t.Len() == 0 {
+func (r *resumer) run(v *datagen.View, items string) error {
+	u, err := v.Unfinished(r.ctx)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	return t.Write(w)
+	defer u.Close()
+	if items == "" {
+		plans, err := r.begun(u)
+		if err != nil {
+			return err
+		}
+		return r.say(u.Classes().Roots(), plans)
+	}
+	return r.ofFile(u, items)
 }
 
-// plan is where an item goes on.
-func (r *resumer) plan(c datagen.Classified) (ResumePlan, error) {
-	plan := ResumePlan{Item: c.Key, Class: c.Class}
-	if c.Class == datagen.Fresh {
-		return plan, nil
+// begun are the plans for the roots of the log that are to be resumed, in the order in
+// which they were created.
+func (r *resumer) begun(u *datagen.Unfinished) ([]ResumePlan, error) {
+	type created struct {
+		at int64
+		ResumePlan
 	}
-	it, err := r.v.Item(r.ctx, c.Key, datagen.AsOf{})
-	if err != nil {
-		return plan, err
+	var list []created
+	for it, err := range u.Folds() {
+		if err := cmp.Or(err, r.ctx.Err()); err != nil {
+			return nil, err
+		}
+		if it.Parent == "" {
+			list = append(list, created{datagen.ByCreation.Place(&datagen.ItemSummary{Created: it.Created}).Key, planOf(it)})
+		}
 	}
-	plan.Steps = len(it.Steps)
+	slices.SortFunc(list, func(a, b created) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), datagen.CompareIDs(a.Item, b.Item), cmp.Compare(a.Item, b.Item))
+	})
+	plans := make([]ResumePlan, len(list))
+	for i := range list {
+		plans[i] = list[i].ResumePlan
+	}
+	return plans, nil
+}
+
+// ofFile tells the items of a file, in its order, those that would run as JSON as soon as
+// they are read.
+func (r *resumer) ofFile(u *datagen.Unfinished, path string) error {
+	resumable := map[string]ResumePlan{}
+	for it, err := range u.Folds() {
+		if err := cmp.Or(err, r.ctx.Err()); err != nil {
+			return err
+		}
+		resumable[it.ID] = planOf(it)
+	}
+	counts := map[datagen.Class]int{}
+	var plans []ResumePlan
+	err := cli.Buffered(r.Out(), func(w io.Writer) error {
+		for key, err := range r.keys(path) {
+			if err := cmp.Or(err, r.ctx.Err()); err != nil {
+				return err
+			}
+			class := u.Classes().Of(key)
+			plan := ResumePlan{Item: key, Class: class}
+			if counts[class]++; class == datagen.Resumable {
+				plan = resumable[key]
+				plans = append(plans, plan)
+			}
+			if r.json && (class == datagen.Fresh || class == datagen.Resumable) {
+				if err := cli.WriteJSONLine(w, plan); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || r.json {
+		return err
+	}
+	return r.say(counts, plans)
+}
+
+// say prints how many items there are of each class, and the plans.
+func (r *resumer) say(counts map[datagen.Class]int, plans []ResumePlan) error {
+	if r.json {
+		return cli.Buffered(r.Out(), func(w io.Writer) error {
+			for _, p := range plans {
+				if err := cli.WriteJSONLine(w, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := cli.WriteFields(r.Out(), [][2]string{
+		{"fresh", cli.Count(int64(counts[datagen.Fresh]))}, {"to be resumed", cli.Count(int64(counts[datagen.Resumable]))},
+		{"completed", cli.Count(int64(counts[datagen.Finished]))}, {"filtered", cli.Count(int64(counts[datagen.Filtered]))},
+	}...)
+	if err != nil || len(plans) == 0 {
+		return err
+	}
+	fmt.Fprintln(r.Out())
+	t := cli.NewTable(cli.Column{Title: "ITEM"}, cli.Column{Title: "GOES ON AFTER"}, cli.Column{Title: "STEPS DONE", Align: cli.Right}, cli.Column{Title: "FAILED WITH"})
+	t.Bold = r.Color()
+	_, err = t.Stream(r.Out(), func(yield func([]string, error) bool) {
+		for _, p := range plans {
+			if !yield([]string{p.Item, cmp.Or(p.After, "(the beginning)"), cli.Count(int64(p.Steps)), cli.Shorten(p.Failure, 80)}, nil) {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// planOf is where an item goes on. It keeps nothing of the item but its texts.
+func planOf(it *datagen.Item) ResumePlan {
+	plan := ResumePlan{Item: it.ID, Class: datagen.Resumable, Steps: len(it.Steps)}
 	if it.Cursor != nil {
 		plan.After = cmp.Or(it.Cursor.Instance, it.Cursor.Name)
 	}
 	if f := it.Failure(); f != nil {
 		plan.Failure = datagenview.FailureText(f.Failure)
 	}
-	return plan, nil
+	return plan
 }
 
-// classes are the items of a file, or else the roots of the log, with what is to be
-// done about them. Fault is set if the file is wrong.
-func (r *resumer) classes(items string, fault *error) iter.Seq2[datagen.Classified, error] {
-	if items != "" {
-		return r.v.Classify(r.ctx, r.keys(items, fault))
-	}
-	return func(yield func(datagen.Classified, error) bool) {
-		for s, err := range r.v.Items(r.ctx, datagen.ItemQuery{Roots: true}) {
-			class := datagen.Resumable
-			switch s.Status {
-			case datagen.StatusCompleted:
-				class = datagen.Finished
-			case datagen.StatusFiltered:
-				class = datagen.Filtered
-			}
-			if !yield(datagen.Classified{Key: s.ID, Class: class}, err) {
-				return
-			}
-		}
-	}
-}
-
-func (r *resumer) keys(path string, fault *error) iter.Seq[string] {
-	return func(yield func(string) bool) {
+// keys are those of the items of a file.
+func (r *resumer) keys(path string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		in, dir, err := r.openItems(path)
 		if err != nil {
-			*fault = cli.Failed("open items", path, err)
+			yield("", cli.Failed("open items", path, err))
 			return
 		}
 		defer in.Close()
 		for s, err := range pipefile.Sources(path, in, dir, r.key) {
-			if err != nil {
-				*fault = err
-				return
-			}
-			if !yield(s.Key) {
+			if !yield(s.Key, err) || err != nil {
 				return
 			}
 		}
