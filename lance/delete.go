@@ -14,10 +14,16 @@ import (
 )
 
 // Delete marks the rows that a filter holds for as deleted and returns the version
-// without them; the receiver if there are none. An empty filter is refused.
+// without them; the receiver if there are none. An empty filter is refused,
+// and Satisfies, which a version cannot tell of.
 func (d *Dataset) Delete(ctx context.Context, filter []Condition) (*Dataset, error) {
 	if len(filter) == 0 {
 		return nil, fmt.Errorf("delete: the filter is empty")
+	}
+	for _, c := range filter {
+		if c.Op == Satisfies {
+			return nil, fmt.Errorf("delete: %s cannot be recorded", c)
+		}
 	}
 	next, err := d.replanning(ctx, func(d *Dataset) (*Dataset, error) { return d.deleteOnce(ctx, filter) })
 	if err != nil {
