@@ -2,7 +2,7 @@
 // come first, runs that are chosen where they are compared, and addresses that have it all.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { runs, studies } from './fixtures.mjs'
+import { runs, Stream, studies } from './fixtures.mjs'
 import { findChromium, launch, open, serve, tempRoot, until, writer, endWriters } from './lib.mjs'
 
 let root, server, browser
@@ -13,6 +13,11 @@ before(async () => {
   root = tempRoot()
   runs(root.dir, Date.now())
   studies(root.dir)
+  for (let i = 0; i < 60; i++) {
+    const s = new Stream(`sweep-${i}`, Date.now() - 60_000, '', { model: i % 2 ? 'small' : 'large', seed: i >> 1 })
+    for (let k = 1; k <= 10; k++) s.metric(k, 'loss', (i % 2 ? 5 : 1) + (i % 4 < 2 ? 0.5 : -0.5))
+    s.done().write(root.dir)
+  }
   server = await serve(root.dir)
   await server.settled()
   browser = await launch()
@@ -95,6 +100,24 @@ test('runs are chosen where they are compared', { skip }, () => on('/runs/vision
   assert.deepEqual(new URL(page.url()).searchParams.getAll('run'), ['vision-large', 'vision-base-lr0.03', 'vision-base-lr0.02'])
   await box('vision-base-lr0.03').uncheck()
   await until('two', async () => (await page.locator('h1').innerText()) === 'Compare 2 runs')
+}))
+
+test('groups of many runs are a mean and a band', { skip }, () => on('/compare?group=model&' + Array.from({ length: 60 }, (_, i) => 'run=sweep-' + i).join('&'), async page => {
+  const loss = chart(page, 'loss')
+  await until('bands', async () => (await loss.innerText()).includes('bands: one standard deviation'))
+  await loss.locator('canvas').focus()
+  await page.keyboard.press('End')
+  await loss.locator('.plot-tip').waitFor()
+  const rows = await loss.locator('.plot-tip-row').allInnerTexts()
+  assert.deepEqual(rows.map(r => r.replace(/\s+/g, ' ')).sort(), ['model large, mean of 30 1', 'model small, mean of 30 5'])
+  // A deviation of 0.5 is a tenth of what is between 0.5 and 5.5, on both sides of each mean.
+  const shares = await loss.locator('canvas').evaluate(c => {
+    const d = c.getContext('2d').getImageData(Math.round(c.width * 0.7), 0, 1, c.height).data
+    let n = 0
+    for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 20 && Math.max(d[i], d[i + 1], d[i + 2]) - Math.min(d[i], d[i + 1], d[i + 2]) > 20) n++
+    return n / c.height
+  })
+  assert.ok(shares > 0.25 && shares < 0.45, `${shares} of the height is painted`)
 }))
 
 test('what a study shows is in its address', { skip }, async () => {

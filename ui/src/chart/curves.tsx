@@ -13,6 +13,8 @@ export interface Line {
   ys: ArrayLike<number>
   dim?: boolean
   dash?: number[]
+  /** how far to both sides a band is drawn around it */
+  spread?: number[]
   /** as wide as lines that stand out */
   bold?: boolean
 }
@@ -60,7 +62,10 @@ export function extent(lines: Line[], logX: boolean, logY: boolean, range?: [num
       const x = l.xs[i], y = l.ys[i]
       if (range && (x < range[0] || x > range[1])) continue
       if (Number.isFinite(x) && (!logX || x > 0)) { if (x < x0) x0 = x; if (x > x1) x1 = x }
-      if (Number.isFinite(y) && (!logY || y > 0)) { if (y < y0) y0 = y; if (y > y1) y1 = y }
+      if (!Number.isFinite(y) || logY && y <= 0) continue
+      const by = l.spread?.[i] ?? 0, low = logY && y - by <= 0 ? y : y - by
+      if (low < y0) y0 = low
+      if (y + by > y1) y1 = y + by
     }
   }
   return { x0, x1, y0, y1 }
@@ -94,6 +99,7 @@ export function Curves(p: CurvesProps) {
     p.marks?.forEach(m => drawMark(g, m))
     const many = shown.length > 30 && !shown.some(l => l.bold)
     const first = [...shown].sort((a, b) => Number(!!b.dim) - Number(!!a.dim))
+    for (const l of first) if (l.spread) drawSpread(g, l, l.spread)
     for (const l of first) if (l.key !== p.strong) drawLine(g, l, many, p.strong ? 0.25 : 1)
     for (const l of shown) if (l.key === p.strong) drawLine(g, l, false, 1, true)
   }, [shown, p.bands, p.marks, p.strong, x, y])
@@ -126,6 +132,19 @@ function drawLine(g: Geom, l: Line & { smooth: ArrayLike<number> | null }, many:
   ctx.setLineDash([])
   drawOdd(g, l)
   ctx.globalAlpha = 1
+}
+
+/** The band around a mean. */
+function drawSpread(g: Geom, l: Line, spread: number[]) {
+  const { ctx } = g
+  ctx.save()
+  ctx.fillStyle = l.color
+  ctx.globalAlpha = 0.16
+  ctx.beginPath()
+  for (let i = 0; i < l.xs.length; i++) ctx.lineTo(g.x(l.xs[i]), g.y(l.ys[i] + spread[i]))
+  for (let i = l.xs.length - 1; i >= 0; i--) ctx.lineTo(g.x(l.xs[i]), g.y(l.ys[i] - spread[i]))
+  ctx.fill()
+  ctx.restore()
 }
 
 /** trace draws what is finite; a value alone between gaps is a dot. */

@@ -53,7 +53,7 @@ export function Compare() {
             <a href={at.run(slug)} class="clip">{slug}</a>
           </span>
         ))}
-        {groups && [...groups.colors].map(([g, color]) => <span key={g}><Stroke color={color} dash={[]} />{g} <span class="note">{plural([...groups.of.values()].filter(v => v === g).length, 'run')}</span></span>)}
+        {groups && [...groups.colors].map(([g, color]) => <span key={g} onMouseEnter={() => setStrong(`group ${g}`)} onMouseLeave={() => setStrong(null)}><Stroke color={color} dash={[]} />{g} <span class="note">{plural([...groups.of.values()].filter(v => v === g).length, 'run')}</span></span>)}
         {!groups && slugs.length > 40 && <span class="note">and {slugs.length - 40} more: point at a curve for its name</span>}
       </div>
       <Tabs label="Parts of the comparison" current={tab} onPick={t => set({ tab: t === 'curves' ? null : t })} tabs={[['curves', 'Curves', names.data ? count(names.data.total) : ''], ['params', 'Parameters'], ['table', 'Table'], ['diff', 'Metadata']]} />
@@ -153,7 +153,7 @@ function Overlay(p: OverlayProps & { name: string; full: boolean; onFull: () => 
       {load.error && !load.data ? <Failure error={load.error} retry={load.reload} />
         : seen ? <Curves lines={lines} label={`${p.name} of ${plural(curves.length, 'run')}`} height={height} xKind={s.x} logX={s.logX} logY={s.logY} clip={s.clip} smooth={s.smooth} range={s.range} strong={p.strong} zoom={p.zoom} reset={p.reset} />
         : <div style={{ height }} />}
-      <footer>{load.data && (sampled ? <span>sampled from {count(total)} points, zoom for detail</span> : <span>{plural(total, 'point')}</span>)}</footer>
+      <footer>{load.data && (sampled ? <span>sampled from {count(total)} points, zoom for detail</span> : <span>{plural(total, 'point')}</span>)}{lines.some(l => l.spread) && <span>bands: one standard deviation</span>}</footer>
     </section>
   )
 }
