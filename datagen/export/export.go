@@ -151,7 +151,8 @@ func (j *jsonWriter) value(v *datagen.Value) error {
 	j.Open()
 	j.Int("size", v.Blob.Size)
 	j.Text("checksum", v.Blob.Checksum)
-	j.Text("base64", base64.StdEncoding.EncodeToString(b))
+	j.Key("base64")
+	j.Dst = append(base64.StdEncoding.AppendEncode(append(j.Dst, '"'), b), '"')
 	j.Close()
 	return nil
 }

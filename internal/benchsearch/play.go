@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/analysis"
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
@@ -106,25 +107,12 @@ func asker(h *sampler.History, p problem, s sampler.Sampler) (*[]study.Param, as
 // to the whole box: less is better.
 func (p problem) score(values [][]float64) float64 {
 	if p.objectives > 1 {
-		return reference[0]*reference[1] - hypervolume(values)
+		volume, _ := analysis.Hypervolume(values, reference) // of as many numbers
+		return reference[0]*reference[1] - volume.Value
 	}
 	best := math.Inf(1)
 	for _, v := range values {
 		best = min(best, v[0])
 	}
 	return best - p.optimum
-}
-
-// hypervolume is the area that two objectives dominate.
-func hypervolume(values [][]float64) float64 {
-	sorted := slices.Clone(values)
-	slices.SortFunc(sorted, slices.Compare)
-	area, height := 0.0, reference[1]
-	for _, v := range sorted {
-		if v[0] < reference[0] && v[1] < height {
-			area += (reference[0] - v[0]) * (height - v[1])
-			height = v[1]
-		}
-	}
-	return area
 }

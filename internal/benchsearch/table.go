@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/foldlog/foldlog/study/analysis"
 )
 
 // table prints the comparison while it is made.
@@ -42,7 +43,7 @@ func (t *table) rows(problem, sampler string, ours, theirs [][]float64) {
 			continue
 		}
 		their := column(theirs, m)
-		p := mannWhitney(own, their)
+		_, p := analysis.Difference(own, their)
 		word := verdict(median(own), median(their), p)
 		t.counts[word]++
 		t.line(problem, sampler, n, short(median(own)), short(median(their)), fmt.Sprintf("%.3f", p), word)
@@ -86,32 +87,4 @@ func median(v []float64) float64 {
 		return (v[n/2-1] + v[n/2]) / 2
 	}
 	return v[len(v)/2]
-}
-
-// mannWhitney is the probability, by the normal approximation with ties, that
-// two samples of one distribution differ as much in their ranks.
-func mannWhitney(a, b []float64) float64 {
-	all := slices.Sorted(slices.Values(slices.Concat(a, b)))
-	rank, ties := map[float64]float64{}, 0.0
-	for i := 0; i < len(all); {
-		j := i
-		for j < len(all) && all[j] == all[i] {
-			j++
-		}
-		rank[all[i]] = float64(i+j+1) / 2
-		n := float64(j - i)
-		ties += n*n*n - n
-		i = j
-	}
-	sum := 0.0
-	for _, v := range a {
-		sum += rank[v]
-	}
-	na, nb, n := float64(len(a)), float64(len(b)), float64(len(all))
-	spread := math.Sqrt(na * nb / 12 * (n + 1 - ties/(n*(n-1))))
-	if spread == 0 {
-		return 1
-	}
-	gap := math.Abs(sum - na*(na+1)/2 - na*nb/2)
-	return math.Erfc(max(0, gap-0.5) / spread / math.Sqrt2)
 }

@@ -7,32 +7,6 @@ import (
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
-func upTo(from, to int) (v []float64) {
-	for i := from; i < to; i++ {
-		v = append(v, float64(i))
-	}
-	return v
-}
-
-// The values are SciPy's, mannwhitneyu(method="asymptotic").
-func TestMannWhitney(t *testing.T) {
-	for name, c := range map[string]struct {
-		a, b []float64
-		want float64
-	}{
-		"some overlap": {upTo(1, 6), upTo(3, 8), 0.11384629800665805},
-		"apart":        {upTo(0, 20), upTo(20, 40), 6.795615128173358e-08},
-		"many ties":    {[]float64{1, 1, 1, 2}, []float64{1, 2, 2, 2}, 0.24706152509165802},
-		"all the same": {[]float64{1, 1}, []float64{1, 1, 1}, 1},
-	} {
-		for _, got := range []float64{mannWhitney(c.a, c.b), mannWhitney(c.b, c.a)} {
-			if math.Abs(got-c.want) > 1e-12 {
-				t.Errorf("%s: %v, want %v", name, got, c.want)
-			}
-		}
-	}
-}
-
 // The problems must have the optimum that scores are counted from, and give the
 // same values again: Optuna's scores are kept by them.
 func TestProblemsAreWhatTheyAre(t *testing.T) {

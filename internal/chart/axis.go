@@ -100,7 +100,7 @@ func (s *axisRange) ticks(n int) []float64 {
 	var ticks []float64
 	for i := math.Ceil(s.lo / step); len(ticks) <= 2*n+2; i++ {
 		v := i * step
-		if !(v <= s.hi) {
+		if !(v <= s.hi) || len(ticks) > 0 && v == ticks[len(ticks)-1] { // floats are coarser than the step
 			break
 		}
 		ticks = append(ticks, v)

@@ -213,6 +213,7 @@ type Series struct {
 	Trials []uint64           `json:"trials"` // their numbers; empty if the points are of no trial
 }
 
+// View is the plot in JSON.
 func (p *Plot) View() View {
 	v := View{Kind: p.kind.Name, Study: p.st.Config.Name, Charts: []ChartView{}}
 	for _, c := range p.charts {

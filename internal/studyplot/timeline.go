@@ -70,18 +70,16 @@ func (t *timeline) whole(class int) (s chart.Series, trials []uint64) {
 // sum sums the spans up.
 func (t *timeline) sum() {
 	t.pieces = map[pieceOf]*busy{}
-	began := t.spans[0].From
 	for i := range t.spans {
 		span := &t.spans[i]
 		class := t.class(span)
-		if class < 0 {
+		if class < 0 || span.From == span.To { // it took no time
 			continue
 		}
-		for n := (span.From - began) / t.piece; began+n*t.piece < span.To; n++ {
-			from, to := max(span.From, began+n*t.piece), min(span.To, began+(n+1)*t.piece)
-			if from >= to {
-				continue // it took no time
-			}
+		begin, end := span.From-t.spans[0].From, span.To-t.spans[0].From
+		for n := begin / t.piece; n <= (end-1)/t.piece; n++ {
+			from := max(begin, n*t.piece)
+			to := from + min(end-from, t.piece-from%t.piece)
 			b := t.at(pieceOf{span.Lane, n})
 			if b.millis[class] == 0 {
 				b.first[class] = span.Trial.Number

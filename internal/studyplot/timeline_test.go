@@ -50,6 +50,18 @@ func TestATimelineThatIsSummedUpHidesNothing(t *testing.T) {
 	}
 }
 
+// Clocks may say anything.
+func TestATimelineEndsWithTime(t *testing.T) {
+	tl := &timeline{piece: math.MaxUint64 / 3}
+	for n, from := range []uint64{1, math.MaxUint64 - 5} {
+		tl.spans = append(tl.spans, analysis.Span{Trial: &study.Trial{Number: uint64(n), State: study.Complete}, From: from, To: math.MaxUint64, Lane: n})
+	}
+	tl.sum()
+	if s, _ := tl.bars(0); len(s.X) != 4 {
+		t.Errorf("%d bars, want 4: %v", len(s.X), tl.order)
+	}
+}
+
 // TestATrialThatLacksAParameterIsSeen: its line passes the axis apart from all values.
 func TestATrialThatLacksAParameterIsSeen(t *testing.T) {
 	all := []*study.Trial{{Number: 0}, {Number: 1}, {Number: 2}}

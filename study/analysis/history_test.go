@@ -108,13 +108,15 @@ func TestTimelineHasWhatWasStarted(t *testing.T) {
 
 func TestDifferenceOfSets(t *testing.T) {
 	low, high := []float64{1, 2, 3, 4, 5, 6, 7, 8}, []float64{11, 12, 13, 14, 15, 16, 17, math.Inf(1), math.NaN()}
-	// 0.000939 is what SciPy's mannwhitneyu says with method="asymptotic".
+	// The chances are what SciPy's mannwhitneyu says with method="asymptotic".
 	for _, tc := range []struct {
 		a, b     []float64
 		lower, p float64
 	}{
 		{low, high, 1, 0.000939}, {high, low, 0, 0.000939}, {low, low, 0.5, 1},
 		{[]float64{1, 1, 1}, []float64{1, 1}, 0.5, 1},
+		{[]float64{1, 2, 3, 4, 5}, []float64{3, 4, 5, 6, 7}, 0.82, 0.113846},
+		{[]float64{1, 1, 1, 2}, []float64{1, 2, 2, 2}, 0.75, 0.247062},
 	} {
 		lower, p := Difference(tc.a, tc.b)
 		near(t, "lower", lower, tc.lower, 1e-12)

@@ -81,15 +81,18 @@ func (r *logReader) next() (record, error) {
 	case len(r.buf) > MaxLineBytes:
 		return nil, r.fault(fmt.Errorf("%w: longer than %d bytes", ErrLine, MaxLineBytes))
 	}
-	rec, err := parseRecord(text)
-	if !whole {
+	switch {
+	case !whole:
 		// Optuna ignores a line without its end, whatever is on it.
 		return nil, r.fault(ErrTorn)
+	case !utf8.Valid(text):
+		return nil, r.fault(fmt.Errorf("%w: not UTF-8", ErrLine))
 	}
+	rec, err := parseRecord(text)
 	if err == nil {
 		return rec, nil
 	}
-	for i := len(text); i > 0; {
+	for i, tries := len(text), 0; tries < mostGlued; tries++ {
 		if i = bytes.LastIndex(text[:i], []byte(`{"op_code"`)); i <= 0 {
 			break
 		}
@@ -99,6 +102,9 @@ func (r *logReader) next() (record, error) {
 	}
 	return nil, r.fault(fmt.Errorf("%w: %w", ErrLine, err))
 }
+
+// mostGlued is how many places of a line are tried as the beginning of its record.
+const mostGlued = 64
 
 func (r *logReader) fault(err error) error { return &LineError{r.line, err} }
 
@@ -126,10 +132,8 @@ func (r *logReader) nextLine() (whole bool, err error) {
 	}
 }
 
+// parseRecord reads a line of UTF-8.
 func parseRecord(text []byte) (record, error) {
-	if !utf8.Valid(text) {
-		return nil, errors.New("not UTF-8")
-	}
 	rec := record{}
 	err := pyMembers(text, func(key string, value []byte) error {
 		rec[key] = value
