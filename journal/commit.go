@@ -165,8 +165,8 @@ func (w *Writer) publishGroup(g *group) (published bool, err error) {
 	if err != nil {
 		w.seal()
 	}
-	if !published && !errors.Is(err, errFenced) && w.catchUp() != nil {
-		w.layDown() // whoever holds it next catches up first
+	if !published && !errors.Is(err, errFenced) {
+		_ = w.catchUp() // what fails here is told to the next who needs it
 	}
 	return published, err
 }

@@ -18,6 +18,15 @@ type Applier interface {
 	Reset()
 }
 
+// Completer is an [Applier] that others look at while records are applied to it.
+type Completer interface {
+	Applier
+	// Complete says that everything that was published has been applied. What an
+	// applier has between a record and this may be a part of a transaction only, or
+	// after a Reset of the history.
+	Complete()
+}
+
 // until hands records on until its context ends.
 type until struct {
 	ctx context.Context
@@ -131,8 +140,12 @@ func (r *Reader) Refresh(m Applier) error {
 	if err != nil {
 		// What was open may have been replaced: look again the next time.
 		r.pool.Close()
+		return err
 	}
-	return err
+	if c, ok := m.(Completer); ok {
+		c.Complete()
+	}
+	return nil
 }
 
 // catchUp applies what a head holds beyond the reader's position.

@@ -161,11 +161,7 @@ func (w *Writer) hold() error {
 		return w.leaseError(err)
 	}
 	w.lease = lease
-	if err := w.catchUp(); err != nil {
-		w.layDown()
-		return err
-	}
-	return nil
+	return w.catchUp()
 }
 
 // leaseError explains an acquisition that failed because the journal is gone.
@@ -182,7 +178,8 @@ func (w *Writer) leaseError(err error) error {
 }
 
 // catchUp applies what is published. A journal that holds what it must not ends
-// the writer; one that is out of reach may come back.
+// the writer; one that is out of reach may come back. After an error the machine may
+// be anywhere: the lease is laid down, since whoever takes it catches up first.
 func (w *Writer) catchUp() error {
 	restarts := w.reader.restarts
 	err := w.reader.Refresh(w.m)
@@ -191,6 +188,7 @@ func (w *Writer) catchUp() error {
 	}
 	if err != nil {
 		w.hide()
+		w.layDown()
 		if !passing(err) {
 			w.ended = err
 		}

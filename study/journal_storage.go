@@ -106,7 +106,10 @@ type machine struct {
 
 func newMachine() *machine { return &machine{state: shared{fold: NewFold()}} }
 
-var _ journal.Machine = (*machine)(nil)
+var (
+	_ journal.Machine   = (*machine)(nil)
+	_ journal.Completer = (*machine)(nil)
+)
 
 // Apply implements [journal.Machine].
 func (m *machine) Apply(rec *journal.Record) error {
@@ -116,13 +119,18 @@ func (m *machine) Apply(rec *journal.Record) error {
 	return m.state.apply(&m.d, rec)
 }
 
-// apply folds a record of a journal.
+// apply folds a record of a journal, to be seen once release is called.
 func (s *shared) apply(d *Decoder, rec *journal.Record) error {
-	return s.change(func(fold *Fold) error {
-		_, err := applyRecord(d, fold, rec)
-		return err
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold()
+	s.snap = nil
+	_, err := applyRecord(d, s.fold, rec)
+	return err
 }
+
+// Complete implements [journal.Completer].
+func (m *machine) Complete() { m.state.release() }
 
 // applyRecord reads a record and folds it. The error is a [*ReplayError].
 func applyRecord(d *Decoder, fold *Fold, rec *journal.Record) (Op, error) {
@@ -174,7 +182,7 @@ type JournalReader struct {
 	resets int
 }
 
-var _ journal.Applier = (*readMachine)(nil)
+var _ journal.Completer = (*readMachine)(nil)
 
 // OpenJournalReader opens a journal of any format for reading and replays it.
 // It takes no lock and writes nothing.
@@ -233,6 +241,9 @@ type readMachine JournalReader
 func (m *readMachine) Apply(rec *journal.Record) error {
 	return m.state.apply(&m.d, rec)
 }
+
+// Complete implements [journal.Completer].
+func (m *readMachine) Complete() { m.state.release() }
 
 // Reset implements [journal.Applier].
 func (m *readMachine) Reset() {

@@ -76,12 +76,15 @@ func (r *Replica) refresh(ctx context.Context) error {
 		return ErrClosed
 	}
 	apply := func(rec *journal.Record) error { return r.state.apply(&r.d, rec) }
-	err := r.log.Since(ctx, r.Snapshot().Seq(), apply)
-	if !errors.Is(err, ErrRewound) {
-		return err
+	err := r.log.Since(ctx, r.state.seq(), apply)
+	if errors.Is(err, ErrRewound) {
+		r.state.reset()
+		err = r.log.Since(ctx, 0, apply)
 	}
-	r.state.reset()
-	return r.log.Since(ctx, 0, apply)
+	if err == nil {
+		r.state.release()
+	}
+	return err
 }
 
 const (
@@ -133,7 +136,7 @@ func (r *Replica) try(fn func(tx *Tx) error) ([][]byte, error) {
 
 // publish appends operations and folds them as they are in the log.
 func (r *Replica) publish(ctx context.Context, ops [][]byte) error {
-	seq := r.Snapshot().Seq()
+	seq := r.state.seq()
 	worker, at, err := r.log.Append(ctx, seq, ops)
 	if err != nil {
 		return err
@@ -144,6 +147,7 @@ func (r *Replica) publish(ctx context.Context, ops [][]byte) error {
 			return fmt.Errorf("fold what was published: %w", err)
 		}
 	}
+	r.state.release()
 	return nil
 }
 

@@ -50,15 +50,46 @@ type shared struct {
 	fold *Fold
 	// snap is the last snapshot as long as it is current.
 	snap *Snapshot
+	// held is what is seen while records come in, which may end amid a transaction,
+	// nil otherwise.
+	held *Snapshot
 }
 
 func (s *shared) snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.held != nil {
+		return s.held
+	}
+	return s.current()
+}
+
+func (s *shared) current() *Snapshot {
 	if s.snap == nil {
 		s.snap = s.fold.Snapshot()
 	}
 	return s.snap
+}
+
+// hold keeps what is seen as it is until release.
+func (s *shared) hold() {
+	if s.held == nil {
+		s.held = s.current()
+	}
+}
+
+// release shows everything that has come in.
+func (s *shared) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = nil
+}
+
+// seq is the last operation of the fold, which readers need not see yet.
+func (s *shared) seq() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fold.Seq()
 }
 
 // draft begins a draft on the settled fold.
@@ -68,10 +99,11 @@ func (s *shared) draft() *Draft {
 	return s.fold.Draft()
 }
 
-// reset makes it the fold of an empty journal.
+// reset makes it the fold of an empty journal, once release is called.
 func (s *shared) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hold()
 	s.fold, s.snap = NewFold(), nil
 }
 
