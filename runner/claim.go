@@ -92,16 +92,13 @@ func (w *loop) next(ctx context.Context) (*study.Trial, error) {
 		return nil, err
 	}
 	var ref study.TrialRef
-	var refused error
-	err = w.st.Update(ctx, func(tx *study.Tx) error {
-		ref, refused = tx.LifecycleReserve(w.Study, nil, w.Trials)
-		return refused
+	err = w.st.Update(ctx, func(tx *study.Tx) (err error) {
+		ref, err = tx.LifecycleReserve(w.Study, nil, w.Trials)
+		return refused(err)
 	})
 	switch {
 	case errors.Is(err, study.ErrBudget):
 		return nil, nil
-	case refused != nil:
-		return nil, &refusal{err}
 	case err != nil: // if it was published all the same, it bears our name and is found
 		return nil, err
 	}
@@ -126,20 +123,18 @@ func (w *loop) start(ctx context.Context, t *study.Trial) (*claimed, error) {
 		return nil, &refusal{fmt.Errorf("trial %d: %w", t.Number, err)}
 	}
 	var fence study.Fence
-	var refused error
-	err = w.st.Update(ctx, func(tx *study.Tx) error {
-		fence, refused = w.claimIn(tx, t, params, p)
-		return refused
+	err = w.st.Update(ctx, func(tx *study.Tx) (err error) {
+		fence, err = w.claimIn(tx, t, params, p)
+		return refused(err)
 	})
 	var uncertain *journal.UncertainError
+	var refusal *refusal
 	switch {
-	case errors.Is(refused, study.ErrConflict) || errors.Is(refused, study.ErrBadState):
+	case errors.As(err, &refusal) && (errors.Is(err, study.ErrConflict) || errors.Is(err, study.ErrBadState)):
 		return nil, errTaken
 	case errors.As(err, &uncertain):
 		w.unsure = fence
 		return nil, err
-	case refused != nil:
-		return nil, &refusal{err}
 	case err != nil:
 		return nil, err
 	}

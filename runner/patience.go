@@ -46,3 +46,12 @@ func hopeless(err error) bool {
 type refusal struct{ error }
 
 func (r *refusal) Unwrap() error { return r.error }
+
+// refused makes the error of a transaction's function a refusal. It is to be told from
+// one of the storage by what Update returns: the function may have run before that.
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &refusal{err}
+}

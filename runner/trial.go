@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,8 @@ type attempt struct {
 	run   *stream
 	// stateDir is where the command keeps its checkpoints, "" without.
 	stateDir string
+	// unsure tells that a write that was to end the attempt may have been published.
+	unsure bool
 	// kill stops the command, for one of the reasons of stop.go; the first
 	// counts.
 	kill context.CancelCauseFunc
@@ -297,25 +300,36 @@ func (a *attempt) toldRetry() {
 	}
 }
 
-// end writes what is left, and the end with what follows from it. After an
-// uncertain write it looks whether the trial has ended by it.
+// end writes what is left, and the end with what follows from it.
 func (a *attempt) end(outcome study.Outcome) error {
-	err := a.writeRest(func(tx *study.Tx) error {
+	return a.writeLast(func(tx *study.Tx) error {
 		if err := tx.LifecycleTerminal(a.fence, outcome, a.retry); err != nil {
 			return err
 		}
 		_, err := tx.OutboxSettle(study.EntryKey{Trial: a.t.ID, Epoch: a.fence.Epoch})
 		return err
+	}, func(t *study.Trial) bool {
+		return t.State == outcome.State && t.Error == outcome.Error && slices.EqualFunc(t.Values, outcome.Values, sameFloat)
 	})
+}
+
+func sameFloat(a, b float64) bool { return a == b || a != a && b != b }
+
+// writeLast is writeRest, but once it was uncertain whether that was published it looks
+// whether the trial is what it was to become: what is refused then, since the trial is
+// not ours any more, may be so by our own write.
+func (a *attempt) writeLast(last func(*study.Tx) error, became func(*study.Trial) bool) error {
+	err := a.writeRest(last)
 	var uncertain *journal.UncertainError
-	if !errors.As(err, &uncertain) {
+	a.unsure = a.unsure || errors.As(err, &uncertain)
+	if err == nil || !a.unsure {
 		return err
 	}
-	if refreshErr := a.st.Refresh(context.Background()); refreshErr != nil {
-		return errors.Join(err, refreshErr)
+	if err := a.st.Refresh(context.Background()); err != nil {
+		return err
 	}
 	t, findErr := a.st.Snapshot().Trial(a.t.ID)
-	if findErr == nil && t.State.Terminal() && t.Epoch == a.fence.Epoch {
+	if findErr == nil && t.Owner == a.fence.Worker && t.Epoch == a.fence.Epoch && became(t) {
 		return nil
 	}
 	return err
@@ -345,7 +359,7 @@ func (a *attempt) giveBack(ctx context.Context, hold bool) error {
 }
 
 func (a *attempt) pause(state *study.Blob, hold bool) error {
-	return a.writeRest(func(tx *study.Tx) error {
+	return a.writeLast(func(tx *study.Tx) error {
 		err := tx.LifecycleSystemAttr(a.fence, givenBackAttr, []byte("true"))
 		if err == nil && hold {
 			err = Hold(tx, a.t.ID)
@@ -357,7 +371,7 @@ func (a *attempt) pause(state *study.Blob, hold bool) error {
 			return err
 		}
 		return tx.LifecycleFenced(a.fence, &study.MutatePause{})
-	})
+	}, func(t *study.Trial) bool { return t.State == study.Paused })
 }
 
 // happenedToPause tells of the pause, and whether somebody has to end it.
