@@ -465,3 +465,29 @@ func TestADeletedStudyIsNotListed(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }
+
+// TestARepeatedTellCarriesOutWhatFollows tells again what was told to a server that died
+// before it had made the trial that tries again, and to one whose answer was lost.
+func TestARepeatedTellCarriesOutWhatFollows(t *testing.T) {
+	s := newSite(t, Options{})
+	base := "/api/v1/studies/" + newStudy(s, "s.atj")
+	var asked TrialItem
+	s.post(base+"/ask", map[string]any{"lease_ms": 60_000, "worker": "77"}, &asked)
+	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Update(t.Context(), func(tx *study.Tx) error {
+		return tx.LifecycleTerminal(study.Fence{Trial: 0, Worker: 77, Epoch: 1}, study.FailedWith("oom"), &study.RetryPolicy{MaxRetries: 1})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s.post(base+"/trials/0/tell", map[string]any{"worker": "77", "epoch": "1", "error": "oom", "retries": 1}, nil)
+	}
+	var page TrialPage
+	if s.get(base+"/trials", &page); page.Total != 2 || page.Items[1].State != "waiting" {
+		t.Errorf("%+v", page)
+	}
+}

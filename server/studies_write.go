@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -323,9 +322,6 @@ func (in *tellInput) outcome(st *study.Study) (study.Outcome, error) {
 	return o, nil
 }
 
-// errTold ends a transaction that has nothing to do: the same was told before.
-var errTold = errors.New("told before")
-
 func (s *Server) tell(ctx context.Context, in *tellInput) (*trialOutput, error) {
 	log, st, err := s.mayWrite(ctx, in.ID)
 	if err != nil {
@@ -340,8 +336,8 @@ func (s *Server) tell(ctx context.Context, in *tellInput) (*trialOutput, error) 
 		if err != nil {
 			return err
 		}
-		if toldBefore(t, f, outcome) {
-			return errTold
+		if asktell.FinishedBefore(t, f, outcome) {
+			return settled(tx, t)
 		}
 		if !t.Managed {
 			if in.Body.Retries != nil {
@@ -353,25 +349,20 @@ func (s *Server) tell(ctx context.Context, in *tellInput) (*trialOutput, error) 
 		if in.Body.Retries != nil {
 			policy = &study.RetryPolicy{MaxRetries: *in.Body.Retries}
 		}
-		return tx.LifecycleTerminal(f, outcome, policy)
+		_, err = asktell.Finish(tx, f, outcome, policy)
+		return err
 	})
-	if errors.Is(err, errTold) {
-		snap, err = log.snapshot(ctx)
-	} else if err == nil && in.Body.Retries != nil {
-		snap, err = log.write(ctx, func(w study.Storage) error {
-			_, err := study.DeliverOutbox(ctx, w, study.OutboxHandlers{})
-			return err
-		})
-	}
 	return s.answerTrial(snap, st, id, err)
 }
 
-// toldBefore tells whether a trial has ended in just this way by this owner: the
-// answer was lost, and the client tells again.
-func toldBefore(t *study.Trial, f study.Fence, o study.Outcome) bool {
-	same := func(a, b float64) bool { return a == b || a != a && b != b }
-	return t.State == o.State && slices.EqualFunc(t.Values, o.Values, same) && t.Error == o.Error &&
-		(!t.Managed || t.Owner == f.Worker && t.Epoch == f.Epoch)
+// settled carries out what follows from the end of a trial, should that have been left
+// by who wrote the end.
+func settled(tx *study.Tx, t *study.Trial) error {
+	if t.Outbox == nil {
+		return nil
+	}
+	_, err := tx.OutboxSettle(t.Outbox.Key)
+	return err
 }
 
 // change makes one change to a trial.

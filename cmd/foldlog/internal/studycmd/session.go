@@ -15,6 +15,7 @@ import (
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/session"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
@@ -183,11 +184,31 @@ func (s *conversation) renew(ctx context.Context, t *runningTrial) error {
 	return s.change(ctx, t, func(tx *study.Tx) error { return tx.LifecycleRenew(t.fence, tx.AtMillis()) })
 }
 
+// missing are the parameters that are not in the journal, where an earlier try may have
+// written them all the same.
+func (t *runningTrial) missing(tx *study.Tx) ([]study.Param, error) {
+	now, err := tx.Snapshot().Trial(t.fence.Trial)
+	if err != nil {
+		return nil, err
+	}
+	var rest []study.Param
+	for _, p := range t.params[t.written:] {
+		if _, ok := now.Param(p.Name); !ok {
+			rest = append(rest, p)
+		}
+	}
+	return rest, nil
+}
+
 // change writes the parameters that wait and something else about a trial in one
 // extent.
 func (s *conversation) change(ctx context.Context, t *runningTrial, fn func(tx *study.Tx) error) error {
 	err := s.st.Update(ctx, func(tx *study.Tx) error {
-		if rest := t.params[t.written:]; len(rest) > 0 {
+		rest, err := t.missing(tx)
+		if err != nil {
+			return err
+		}
+		if len(rest) > 0 {
 			if err := tx.LifecycleFenced(t.fence, &study.MutateParams{Params: rest}); err != nil {
 				return err
 			}
@@ -196,6 +217,21 @@ func (s *conversation) change(ctx context.Context, t *runningTrial, fn func(tx *
 	})
 	if err == nil {
 		t.written = len(t.params)
+	}
+	return err
+}
+
+// finish ends a trial. One that has ended so by an earlier try, of which it was not
+// known what became of it, is not taken away.
+func (s *conversation) finish(ctx context.Context, t *runningTrial, o study.Outcome) error {
+	err := s.change(ctx, t, func(tx *study.Tx) error {
+		_, err := asktell.Finish(tx, t.fence, o, s.policy())
+		return err
+	})
+	if errors.Is(err, study.ErrFenced) {
+		if now, findErr := s.st.Snapshot().Trial(t.fence.Trial); findErr == nil && asktell.FinishedBefore(now, t.fence, o) {
+			return nil
+		}
 	}
 	return err
 }
@@ -243,7 +279,7 @@ func (s *conversation) end() error {
 	var err error
 	for number, t := range s.running {
 		outcome := study.FailedWith("the session ended before the result was told")
-		e := s.change(ctx, t, func(tx *study.Tx) error { return tx.LifecycleTerminal(t.fence, outcome, s.policy()) })
+		e := s.finish(ctx, t, outcome)
 		if e != nil && !errors.Is(e, study.ErrFenced) {
 			err = errors.Join(err, fmt.Errorf("fail trial %d: %w", number, e))
 		}

@@ -204,9 +204,7 @@ func (s *conversation) tell(ctx context.Context, t *runningTrial, r *request) (a
 			return nil, err
 		}
 	}
-	err = s.change(ctx, t, func(tx *study.Tx) error {
-		return tx.LifecycleTerminal(t.fence, study.Outcome{State: o.state, Values: o.values, Error: o.reason}, s.policy())
-	})
+	err = s.finish(ctx, t, study.Outcome{State: o.state, Values: o.values, Error: o.reason})
 	if err != nil && !cli.Is(study.ErrFenced)(err) {
 		return nil, o.keep(err)
 	}

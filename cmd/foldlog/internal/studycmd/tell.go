@@ -111,9 +111,11 @@ func (a *app) tell(ctx context.Context, j study.Storage, st *study.Study, o *tel
 	if err != nil {
 		return err
 	}
-	err = j.Update(ctx, func(tx *study.Tx) error {
+	var again []study.TrialRef
+	err = j.Update(ctx, func(tx *study.Tx) (err error) {
 		if t.Managed {
-			return o.end(tx, fence)
+			again, err = o.end(tx, fence)
+			return err
 		}
 		return asktell.End(tx, t.ID, study.Outcome{State: o.state, Values: o.values, Error: o.reason})
 	})
@@ -121,10 +123,12 @@ func (a *app) tell(ctx context.Context, j study.Storage, st *study.Study, o *tel
 		return ofTrial(st, t, o.keep(err))
 	}
 	a.Notef("trial %d is %s%s", t.Number, o.state.Name(), o.text(st))
-	if o.retries == nil {
-		return nil
+	for _, ref := range again {
+		if _, err := a.toldRepeat(j.Snapshot(), ref.ID); err != nil {
+			return err
+		}
 	}
-	return a.deliver(ctx, j, st)
+	return nil
 }
 
 // keep repeats values that were not written, or perhaps not, so that they are
@@ -154,40 +158,39 @@ func (o *tellOptions) text(st *study.Study) string {
 	return ""
 }
 
-// end ends a managed trial.
-func (o *tellOptions) end(tx *study.Tx, fence study.Fence) error {
+// end ends a managed trial, and returns the trial that tries it again.
+func (o *tellOptions) end(tx *study.Tx, fence study.Fence) ([]study.TrialRef, error) {
 	outcome := study.Outcome{State: o.state, Values: o.values, Error: o.reason}
 	var policy *study.RetryPolicy
 	if o.retries != nil {
 		policy = &study.RetryPolicy{MaxRetries: *o.retries}
 	}
-	return tx.LifecycleTerminal(fence, outcome, policy)
+	return asktell.Finish(tx, fence, outcome, policy)
 }
 
-// deliver carries out what follows the end of managed trials, and says which
-// trials are tried again.
-func (a *app) deliver(ctx context.Context, j study.Storage, st *study.Study) error {
-	_, err := a.deliverOutbox(ctx, j)
-	if err != nil {
-		err = fmt.Errorf("the result is recorded, but what follows it is not: %w", err)
-	}
-	return err
-}
-
-// deliverOutbox returns the trials that were created.
+// deliverOutbox carries out what follows the end of managed trials, says which
+// trials are tried again, and returns the trials that were created.
 func (a *app) deliverOutbox(ctx context.Context, j study.Storage) ([]*study.Trial, error) {
 	ids, err := study.DeliverOutbox(ctx, j, study.OutboxHandlers{})
 	snap := j.Snapshot()
 	var created []*study.Trial
 	for _, id := range ids {
-		t, findErr := snap.Trial(id)
-		if err = errors.Join(err, findErr); findErr != nil {
-			continue
-		}
-		created = append(created, t)
-		if source := studyview.ParentOf(snap, t); source != nil {
-			a.Notef("trial %d tries trial %d again, attempt %s", t.Number, source.Number, attemptText(t))
+		t, findErr := a.toldRepeat(snap, id)
+		if err = errors.Join(err, findErr); findErr == nil {
+			created = append(created, t)
 		}
 	}
 	return created, err
+}
+
+// toldRepeat says which trial a new one tries again.
+func (a *app) toldRepeat(snap *study.Snapshot, id study.TrialID) (*study.Trial, error) {
+	t, err := snap.Trial(id)
+	if err != nil {
+		return nil, err
+	}
+	if source := studyview.ParentOf(snap, t); source != nil {
+		a.Notef("trial %d tries trial %d again, attempt %s", t.Number, source.Number, attemptText(t))
+	}
+	return t, nil
 }
