@@ -224,8 +224,9 @@ func (s *conversation) change(ctx context.Context, t *runningTrial, fn func(tx *
 // finish ends a trial. One that has ended so by an earlier try, of which it was not
 // known what became of it, is not taken away.
 func (s *conversation) finish(ctx context.Context, t *runningTrial, o study.Outcome) error {
-	err := s.change(ctx, t, func(tx *study.Tx) error {
-		_, err := asktell.Finish(tx, t.fence, o, s.policy())
+	var again []study.TrialRef
+	err := s.change(ctx, t, func(tx *study.Tx) (err error) {
+		again, err = asktell.Finish(tx, t.fence, o, s.policy())
 		return err
 	})
 	if errors.Is(err, study.ErrFenced) {
@@ -233,7 +234,10 @@ func (s *conversation) finish(ctx context.Context, t *runningTrial, o study.Outc
 			return nil
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.toldRepeats(s.st.Snapshot(), again)
 }
 
 func (s *conversation) sweep(ctx context.Context, sweeper *study.Sweeper) {

@@ -123,12 +123,7 @@ func (a *app) tell(ctx context.Context, j study.Storage, st *study.Study, o *tel
 		return ofTrial(st, t, o.keep(err))
 	}
 	a.Notef("trial %d is %s%s", t.Number, o.state.Name(), o.text(st))
-	for _, ref := range again {
-		if _, err := a.toldRepeat(j.Snapshot(), ref.ID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.toldRepeats(j.Snapshot(), again)
 }
 
 // keep repeats values that were not written, or perhaps not, so that they are
@@ -181,6 +176,16 @@ func (a *app) deliverOutbox(ctx context.Context, j study.Storage) ([]*study.Tria
 		}
 	}
 	return created, err
+}
+
+// toldRepeats says which trials new ones try again.
+func (a *app) toldRepeats(snap *study.Snapshot, refs []study.TrialRef) error {
+	for _, ref := range refs {
+		if _, err := a.toldRepeat(snap, ref.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // toldRepeat says which trial a new one tries again.
