@@ -143,6 +143,8 @@ func hashName(name string) uint64 {
 	return h
 }
 
+var errNoObjective = fmt.Errorf("sampler: %w: the study has no objective", study.ErrInvalid)
+
 func oneObjective(name string, h *History) error {
 	if n := len(h.Directions); n != 1 {
 		return fmt.Errorf("%w: sampler %s works on one objective, the study has %d", study.ErrInvalid, name, n)

@@ -378,3 +378,38 @@ func TestUselessResultsDoNotStopTheSearch(t *testing.T) {
 		}
 	}
 }
+
+// Foreign journals have studies without an objective, and reports without values.
+func TestWhatOtherWritersLeaveOutIsNoPanic(t *testing.T) {
+	params := []study.Param{{Name: "x", Dist: study.FloatDist{High: 1}, Value: study.F64(0.5)}}
+	for _, objectives := range []int{0, 1} {
+		f := study.NewFold()
+		seq := uint64(1)
+		apply := func(op study.Op) {
+			t.Helper()
+			if err := f.Apply(seq, 1, 1, op); err != nil {
+				t.Fatal(err)
+			}
+			seq++
+		}
+		apply(&study.CreateStudy{Config: study.Config{Name: "s", Directions: make([]study.Direction, objectives)}})
+		for n := range uint64(20) {
+			id := study.TrialID(n)
+			apply(&study.CreateTrial{Trial: id, Number: n})
+			apply(&study.Transition{Trial: id, From: study.Waiting, To: study.Running})
+			apply(&study.ParamsBatch{Trial: id, Params: params})
+			apply(&study.Report{Trial: id, Step: 1})
+			apply(&study.Transition{Trial: id, From: study.Running, To: study.Pruned})
+		}
+		st, err := f.Snapshot().Study(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := NewHistory(f.Snapshot(), st, 20)
+		for name, s := range all() {
+			if _, err := s.Sample(h, floatParams(1, 0, 1)); err != nil && !errors.Is(err, study.ErrInvalid) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}

@@ -85,7 +85,7 @@ func Of(st *study.Study) (Sampler, error) {
 // The error wraps [study.ErrInvalid].
 func Check(s Sampler, c study.Config) error {
 	if len(c.Directions) == 0 {
-		return fmt.Errorf("sampler: %w: the study has no objective", study.ErrInvalid)
+		return errNoObjective
 	}
 	h := &History{Directions: c.Directions}
 	if c.Space == nil {

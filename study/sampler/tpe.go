@@ -51,8 +51,12 @@ var _ Sampler = TPE{}
 
 const tpeStream = 0x9e3779b97f4a7c15
 
-// Sample implements [Sampler].
+// Sample implements [Sampler]. The error, of a study without an objective, wraps
+// [study.ErrInvalid].
 func (s TPE) Sample(h *History, space []study.SpaceParam) ([]study.Value, error) {
+	if len(h.Directions) == 0 {
+		return nil, errNoObjective
+	}
 	good, bad := h.split()
 	startup, candidates := s.Startup, s.Candidates
 	if startup < 1 {
@@ -147,27 +151,24 @@ func (h *History) ended(ts []*study.Trial) (n int) {
 // objectives only the good ones are apart from the others). The others that did not
 // fail are taken for bad ones: running ones, and those without any number.
 func (h *History) ranked() (ranked []*study.Trial) {
-	var done, pruned []*study.Trial
-	for _, t := range h.Trials {
-		switch {
-		case h.usable(t) && !slices.ContainsFunc(t.Values, math.IsNaN):
-			done = append(done, t)
-		case t.State == study.Pruned && t.NumReports() > 0:
-			pruned = append(pruned, t)
-		}
-	}
-	h.sortDone(done, goodOf(len(done)+len(pruned)))
-	dir := h.Directions[0]
 	type end struct {
 		t    *study.Trial
 		step uint64
 		loss float64
 	}
-	ends := make([]end, len(pruned))
-	for i, t := range pruned {
-		step, values, _ := t.LastReport()
-		ends[i] = end{t, step, loss(dir, values[0])}
+	var done []*study.Trial
+	var ends []end
+	for _, t := range h.Trials {
+		switch {
+		case h.usable(t) && !slices.ContainsFunc(t.Values, math.IsNaN):
+			done = append(done, t)
+		case t.State == study.Pruned:
+			if step, values, _ := t.LastReport(); len(values) > 0 { // a foreign journal may have reports without
+				ends = append(ends, end{t, step, loss(h.Directions[0], values[0])})
+			}
+		}
 	}
+	h.sortDone(done, goodOf(len(done)+len(ends)))
 	slices.SortStableFunc(ends, func(a, b end) int {
 		return cmp.Or(cmp.Compare(b.step, a.step), cmp.Compare(a.loss, b.loss))
 	})
