@@ -120,6 +120,26 @@ test('groups of many runs are a mean and a band', { skip }, () => on('/compare?g
   assert.ok(shares > 0.25 && shares < 0.45, `${shares} of the height is painted`)
 }))
 
+test('a list stands as it was left when one comes back to it', { skip }, () => on('/runs?sort=slug', async page => {
+  const table = page.getByRole('grid')
+  const first = page.locator('.tr', { hasText: 'sweep-0' }).first()
+  await first.locator('input').check()
+  await table.evaluate(e => { e.scrollTop = 1000 })
+  const there = page.locator('.tr a', { hasText: /^sweep-42$/ })
+  await there.click()
+  await until('the run', async () => (await page.locator('h1').innerText()) === 'sweep-42')
+  await page.goBack()
+  await until('where it was', async () => await table.evaluate(e => e.scrollTop) === 1000)
+  await there.waitFor()
+  assert.ok(await page.getByRole('button', { name: 'Compare 1' }).isVisible())
+  await page.getByRole('button', { name: 'Choose none' }).click()
+  await page.getByRole('button', { name: 'Compare first 10' }).waitFor()
+  await page.getByRole('link', { name: 'Overview', exact: true }).click()
+  await page.getByRole('link', { name: 'Runs', exact: true }).click()
+  await page.locator('.tr a').first().waitFor()
+  assert.equal(await table.evaluate(e => e.scrollTop), 0)
+}))
+
 test('what a study shows is in its address', { skip }, async () => {
   const list = (await (await fetch(server.base + '/api/v1/studies')).json()).items
   const id = list.find(s => s.name === 'vision-search').id

@@ -15,10 +15,15 @@ function moved() {
   place = here()
   listeners.forEach(f => f())
 }
-addEventListener('popstate', moved)
+let back = false
+addEventListener('popstate', () => { back = true; moved() })
+
+/** Whether the place was come to by the history of the browser, where things should stand as they did. */
+export const cameBack = () => back
 
 export function go(to: string, replace = false) {
   if (to === location.pathname + location.search) return
+  back = false
   history[replace ? 'replaceState' : 'pushState'](null, '', to)
   moved()
   if (!replace) scrollTo(0, 0)

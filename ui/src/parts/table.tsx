@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { middle } from '../lib/format'
-import { go } from '../lib/router'
+import { cameBack, go } from '../lib/router'
 
 // A table of any length: only the rows in sight are in the page, and only the
 // pages that have been in sight lately are in memory.
@@ -141,19 +141,36 @@ function useScroll(box: { current: HTMLDivElement | null }, total: number) {
   return { ...view, drawn: s.current.drawn - rowHeight, moved, go }
 }
 
+/** Where tables stood when they were left, for those who come back. */
+const left = new Map<string, { top: number; active: number }>()
+const mostLeft = 50
+
 export function Table<T>(p: TableProps<T>) {
   const box = useRef<HTMLDivElement>(null)
   const [active, setActive] = useState(0)
-  const total = p.rows.total
+  const total = p.rows.total, name = p.label + p.rows.key
   const view = useScroll(box, total ?? 12)
   const from = Math.max(0, Math.floor(view.top / rowHeight) - 8)
   const to = Math.min(total ?? 12, Math.ceil((view.top + Math.min(view.height, 4000)) / rowHeight) + 8)
   useEffect(() => { p.rows.want(from, to) }, [from, to, p.rows.total])
   useEffect(() => {
-    if (p.jump === null || p.jump === undefined || total === null) return
-    view.go(p.jump * rowHeight - 60)
-    setActive(p.jump)
+    if (total === null) return
+    const stood = cameBack() ? left.get(name) : undefined
+    left.delete(name)
+    if (stood) {
+      view.go(stood.top)
+      setActive(stood.active)
+    } else if (p.jump !== null && p.jump !== undefined) {
+      view.go(p.jump * rowHeight - 60)
+      setActive(p.jump)
+    }
   }, [p.jump, total === null])
+  const stands = useRef({ name, top: 0, active: 0 })
+  stands.current = { name, top: view.top, active }
+  useEffect(() => () => {
+    left.set(stands.current.name, stands.current)
+    if (left.size > mostLeft) left.delete(left.keys().next().value!)
+  }, [])
   const first = useRef(p.rows.key)
   useLayoutEffect(() => {
     if (first.current === p.rows.key) return

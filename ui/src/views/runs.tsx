@@ -11,12 +11,15 @@ import { Ago, Choice, Empty, Failure, Menu, RunState } from '../parts/basic'
 import { Export } from '../parts/export'
 import { type Column, Table, useRows } from '../parts/table'
 
+/** The runs that are chosen: they stay so while one of them is looked at. */
+let kept = new Set<string>()
+
 /** The table of all runs: what to look at, and what to compare. */
 export function Runs() {
   const [query, setQuery] = useQuery()
   const [typed, type] = useState(query.get('q') ?? '')
   const [where, setWhere] = useState(query.get('where') ?? '')
-  const [chosen, choose] = useState<Set<string>>(new Set())
+  const [chosen, choose] = useState(kept)
   const q = useSettled(typed), rule = useSettled(where, 500)
   useEffect(() => { setQuery({ q, where: rule }) }, [q, rule])
   const status = query.get('status') ?? '', sort = query.get('sort') ?? '-updated'
@@ -27,6 +30,7 @@ export function Runs() {
     get<Page<RunItem>>('runs', { q, where: rules, status, sort, metric, meta, offset, limit }, signal))
   const soon = useThrottled(rows.reload, 1000)
   useLive('all', () => url('live'), { run: soon, 'run-gone': soon, reset: soon }, soon)
+  useEffect(() => { kept = chosen }, [chosen])
   const select = (slug: string, on: boolean) => {
     const next = new Set(chosen)
     if (on) next.add(slug)
@@ -45,6 +49,7 @@ export function Runs() {
         <span class="push" />
         <Columns chosen={columns} set={cols => setQuery({ col: cols })} />
         <Export name="runs" total={rows.total} page={(offset, limit, signal) => get<Page<RunItem>>('runs', { q, where: rules, status, sort, metric, meta, offset, limit }, signal)} table={items => tableOf(metric, meta, items)} />
+        {chosen.size > 0 && <button onClick={() => choose(new Set())}>Choose none</button>}
         <button class="primary go" disabled={chosen.size === 1 || first.length < 2} title={chosen.size ? 'Compare the chosen runs' : 'Compare the first runs of the list'} onClick={() => go(at.compare(chosen.size ? [...chosen] : first))}>Compare{chosen.size ? ` ${chosen.size}` : first.length > 1 ? ` first ${first.length}` : ''}</button>
       </div>
       {rows.error && <Failure error={rows.error} retry={rows.reload} />}
