@@ -283,7 +283,8 @@ func (c *Client) call(ctx context.Context, path string, query url.Values, in, ou
 	return err
 }
 
-// post is call, and tells how often the request was sent.
+// post is call, and tells how often the request was sent. An answer that is cut is asked
+// for again.
 func (c *Client) post(ctx context.Context, path string, query url.Values, in, out any) (tries int, err error) {
 	// Operations go as they are spelt, < and > too.
 	var text bytes.Buffer
@@ -297,13 +298,19 @@ func (c *Client) post(ctx context.Context, path string, query url.Values, in, ou
 		tries++
 		return bytes.NewReader(b), int64(len(b))
 	}
-	resp, err := c.send(ctx, &request{method: http.MethodPost, path: path, query: query, header: http.Header{"Content-Type": {"application/json"}}, body: body})
-	if err != nil {
-		return tries, err
+	r := &request{method: http.MethodPost, path: path, query: query, header: http.Header{"Content-Type": {"application/json"}}, body: body}
+	for cuts := 1; ; cuts++ {
+		resp, err := c.send(ctx, r)
+		if err != nil {
+			return tries, err
+		}
+		err = json.NewDecoder(resp.Body).Decode(out)
+		resp.Body.Close()
+		if err == nil {
+			return tries, nil
+		}
+		if cuts == mostCuts || ctx.Err() != nil {
+			return tries, fmt.Errorf("%w: %w", errCut, err)
+		}
 	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return tries, fmt.Errorf("%w: read answer: %w", ErrAway, err)
-	}
-	return tries, nil
 }

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -192,7 +191,8 @@ func (l *journalLog) since(ctx context.Context, after *uint64, apply func(*journ
 // signed is an operation that names its request: who does not know whether that was
 // carried out by a server that is no more finds it.
 func signed(op []byte, id string) []byte {
-	if bytes.Contains(op, []byte(study.RequestField)) || !bytes.HasSuffix(op, []byte("}")) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(op, &fields) != nil || fields[study.RequestField] != nil {
 		return op
 	}
 	return fmt.Appendf(nil, `%s,%q:%q}`, op[:len(op)-1], study.RequestField, id)
@@ -220,27 +220,32 @@ func (l *journalLog) Append(ctx context.Context, after uint64, ops [][]byte) (wo
 	uncertain := func(err error) error {
 		return &journal.UncertainError{First: after + 1, Last: after + uint64(len(ops)), Err: err}
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		l.setMark(opMark{after + uint64(len(ops)), out.Worker, out.AtMS})
 		return out.Worker, out.AtMS, nil
-	case errors.As(err, &status) && status.Status == http.StatusPreconditionFailed:
-		if tries > 1 {
-			// An earlier try may be what has moved the journal.
-			rec, err := l.published(ctx, after, id)
-			if err != nil {
-				return 0, 0, uncertain(err)
-			}
-			if rec != nil {
-				l.setMark(opMark{after + uint64(len(ops)), rec.Worker, rec.AtMillis})
-				return rec.Worker, rec.AtMillis, nil
-			}
-		}
-		return 0, 0, fmt.Errorf("%w: %w", study.ErrConflict, err)
-	case errors.As(err, &status) && !errors.Is(err, ErrAway):
-		return 0, 0, fmt.Errorf("publish operations: %w", err)
 	}
-	return 0, 0, uncertain(err)
+	if !errors.As(err, &status) || errors.Is(err, ErrAway) {
+		return 0, 0, uncertain(err)
+	}
+	moved := status.Status == http.StatusPreconditionFailed
+	if tries > 1 {
+		// An earlier try may be what has moved the journal, and what is refused now need
+		// not have been refused then.
+		rec, lookErr := l.published(ctx, after, id)
+		switch {
+		case lookErr != nil:
+			return 0, 0, uncertain(errors.Join(err, lookErr))
+		case rec != nil:
+			l.setMark(opMark{after + uint64(len(ops)), rec.Worker, rec.AtMillis})
+			return rec.Worker, rec.AtMillis, nil
+		case !moved:
+			return 0, 0, uncertain(err)
+		}
+	}
+	if moved {
+		return 0, 0, fmt.Errorf("%w: %w", study.ErrConflict, err)
+	}
+	return 0, 0, fmt.Errorf("publish operations: %w", err)
 }
 
 // errFound ends a look at a journal.

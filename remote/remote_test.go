@@ -72,7 +72,7 @@ func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body.Close()
 		return nil, errLost
 	}
-	if fate == 2 && err == nil && resp.ContentLength < 0 {
+	if fate == 2 && err == nil && resp.StatusCode == http.StatusOK {
 		resp.Body = cut{resp.Body}
 	}
 	return resp, err
@@ -199,12 +199,19 @@ func TestWhatAServerPublishedBeforeItWasKilledIsNotPublishedAgain(t *testing.T) 
 	start()
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.Load().(http.Handler).ServeHTTP(w, r) }))
 	defer h.Close()
-	net := &restarting{RoundTripper: h.Client().Transport, kill: start}
-	c := &remote.Client{Base: h.URL, HTTP: &http.Client{Transport: net}, Patience: time.Minute}
-	j, err := c.OpenJournal(t.Context(), "s.atj", nil)
+	create := func(tx *study.Tx) error { _, err := tx.CreateTrial(0, nil); return err }
+	for _, first := range []func(tx *study.Tx) error{create, func(tx *study.Tx) error {
+		// The request that it is sent with is not to be mixed up with what it says.
+		return errors.Join(tx.SetStudyUserAttr(0, "note", []byte(`"`+study.RequestField+`"`)), create(tx))
+	}} {
+		net := &restarting{RoundTripper: h.Client().Transport, kill: start}
+		c := &remote.Client{Base: h.URL, HTTP: &http.Client{Transport: net}, Patience: time.Minute}
+		j, err := c.OpenJournal(t.Context(), "s.atj", nil)
+		must(t, err)
+		must(t, j.Update(t.Context(), first))
+	}
+	j, err := (&remote.Client{Base: h.URL, HTTP: h.Client()}).OpenJournal(t.Context(), "s.atj", nil)
 	must(t, err)
-	must(t, j.Update(t.Context(), func(tx *study.Tx) error { _, err := tx.CreateTrial(0, nil); return err }))
-	must(t, j.Update(t.Context(), func(tx *study.Tx) error { _, err := tx.CreateTrial(0, nil); return err }))
 	disk, err := study.OpenJournalReader(filepath.Join(root, "s.atj"), nil)
 	must(t, err)
 	defer disk.Close()
@@ -222,6 +229,48 @@ func TestWhatAServerPublishedBeforeItWasKilledIsNotPublishedAgain(t *testing.T) 
 	must(t, r.Refresh(replay))
 	if notes := replay.Notes(); len(notes) > 0 {
 		t.Errorf("verification finds %q", notes)
+	}
+}
+
+// refusing loses the answer to the first request that changes something, and refuses the
+// next one.
+type refusing struct {
+	http.RoundTripper
+	posts int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *refusing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodPost {
+		return r.RoundTripper.RoundTrip(req)
+	}
+	r.posts++
+	switch r.posts {
+	case 1:
+		resp, err := r.RoundTripper.RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return nil, errLost
+	case 2:
+		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+	}
+	return r.RoundTripper.RoundTrip(req)
+}
+
+// TestARefusalIsNotThatOfAnEarlierTry has the right to write end between two tries, of
+// which the first was carried out.
+func TestARefusalIsNotThatOfAnEarlierTry(t *testing.T) {
+	_, good := newServer(t)
+	_, err := good.CreateJournal(t.Context(), "s.atj", nil)
+	must(t, err)
+	net := &refusing{RoundTripper: good.HTTP.Transport}
+	c := &remote.Client{Base: good.Base, HTTP: &http.Client{Transport: net}, Patience: time.Minute}
+	j, err := c.OpenJournal(t.Context(), "s.atj", nil)
+	must(t, err)
+	_, created, err := study.OpenOrCreate(t.Context(), j, study.Config{Name: "s", Directions: []study.Direction{study.Minimize}})
+	if err != nil || !created || j.Snapshot().NumStudies() != 1 || net.posts != 2 {
+		t.Errorf("created %v, %v, %d studies, %d requests", created, err, j.Snapshot().NumStudies(), net.posts)
 	}
 }
 
