@@ -8,14 +8,13 @@ import (
 	"slices"
 )
 
-// Limits of [Hypervolume].
 const (
-	// DefaultEffort is how many comparisons of points an exact computation may
+	// maxEffort is how many comparisons of points an exact computation may
 	// take, some tenths of a second; fronts of some hundred points in five
 	// dimensions are below it.
-	DefaultEffort = 50_000_000
-	// Samples is how many places are tried where it is estimated.
-	Samples = 200_000
+	maxEffort = 50_000_000
+	// samples is how many places are tried where a volume is estimated.
+	samples = 200_000
 )
 
 // Volume is a hypervolume.
@@ -35,11 +34,11 @@ type Volume struct {
 //
 // It is exact: by sweeps in time n log n for two numbers and about n² at worst
 // for three, for more by the algorithm of the Walking Fish Group (While, Bradstreet
-// and Barone 2012), as long as that takes no more than [DefaultEffort]. Beyond, it
-// is estimated from [Samples] random places, the same ones each time. The error
-// wraps [ErrShape].
+// and Barone 2012), as long as that takes no more than some tenths of a second.
+// Beyond, it is estimated from 200,000 random places, the same ones each time. The
+// error wraps [ErrShape].
 func Hypervolume(points [][]float64, reference []float64) (Volume, error) {
-	return hypervolume(points, reference, DefaultEffort)
+	return hypervolume(points, reference, maxEffort)
 }
 
 func hypervolume(points [][]float64, reference []float64, effort int) (Volume, error) {
@@ -202,7 +201,7 @@ func estimate(front [][]float64, reference []float64) (value, sigma float64) {
 	}
 	r := rand.New(rand.NewPCG(1, uint64(len(front))))
 	at, hits := make([]float64, len(low)), 0
-	for range Samples {
+	for range samples {
 		for k, v := range low {
 			at[k] = v + r.Float64()*(reference[k]-v)
 		}
@@ -210,8 +209,8 @@ func estimate(front [][]float64, reference []float64) (value, sigma float64) {
 			hits++
 		}
 	}
-	part := float64(hits) / Samples
-	return part * whole, whole * math.Sqrt(part*(1-part)/Samples)
+	part := float64(hits) / samples
+	return part * whole, whole * math.Sqrt(part*(1-part)/samples)
 }
 
 // Reference is a reference point for some sets of points, so that their volumes

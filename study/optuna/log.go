@@ -23,8 +23,8 @@ const (
 	opSetTrialSystemAttr
 )
 
-// MaxLineBytes is the longest line of a journal file that is read.
-const MaxLineBytes = 64 << 20
+// maxLineBytes is the longest line of a journal file that is read.
+const maxLineBytes = 64 << 20
 
 // LineError is a line of a journal file that is not what it must be.
 type LineError struct {
@@ -78,8 +78,8 @@ func (r *logReader) next() (record, error) {
 	switch {
 	case len(bytes.TrimSpace(text)) == 0 && whole:
 		return nil, r.fault(ErrBlank)
-	case len(r.buf) > MaxLineBytes:
-		return nil, r.fault(fmt.Errorf("%w: longer than %d bytes", ErrLine, MaxLineBytes))
+	case len(r.buf) > maxLineBytes:
+		return nil, r.fault(fmt.Errorf("%w: longer than %d bytes", ErrLine, maxLineBytes))
 	}
 	switch {
 	case !whole:
@@ -115,7 +115,7 @@ func (r *logReader) nextLine() (whole bool, err error) {
 	for {
 		part, err := r.in.ReadSlice('\n')
 		r.read += int64(len(part))
-		if len(r.buf) <= MaxLineBytes {
+		if len(r.buf) <= maxLineBytes {
 			r.buf = append(r.buf, part...)
 		}
 		switch {

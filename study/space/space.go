@@ -21,9 +21,6 @@ import (
 	"github.com/foldlog/foldlog/study"
 )
 
-// MaxBytes bounds a space file.
-const MaxBytes = yamldoc.MaxBytes
-
 // Error says where a space file is wrong.
 type Error = yamldoc.Error
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/yamldoc"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -128,7 +129,7 @@ func TestFaultsNameTheLine(t *testing.T) {
 
 func TestHugeFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "space.yaml")
-	if err := os.WriteFile(path, make([]byte, MaxBytes+1), 0o666); err != nil {
+	if err := os.WriteFile(path, make([]byte, yamldoc.MaxBytes+1), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "longer than") {

@@ -269,7 +269,7 @@ func TestSamplesOfEveryFormatDecode(t *testing.T) {
 		}
 		f, err := Open(t.Context(), source(b), int64(len(b)))
 		ok(t, err)
-		versions[f.Version().String()] = true
+		versions[f.version.String()] = true
 	}
 	if d := cmp.Diff(map[string]bool{"2.0": true, "2.1": true, "2.2": true}, versions); d != "" {
 		t.Error(d)

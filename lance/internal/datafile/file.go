@@ -17,7 +17,7 @@ import (
 type File struct {
 	src      Source
 	size     int64
-	version  Version
+	version  version
 	rows     int64
 	columns  []column
 	metadata map[string]string
@@ -172,9 +172,6 @@ func (f *File) readColumns(ctx context.Context, tail []byte, metas []span, field
 // Rows counts the rows.
 func (f *File) Rows() int64 { return f.rows }
 
-// Version is the file's format.
-func (f *File) Version() Version { return f.version }
-
 // Metadata is the schema's metadata.
 func (f *File) Metadata() map[string]string { return f.metadata }
 
@@ -285,9 +282,9 @@ type decoder interface {
 // keeping nothing makes a File safe to share.
 func (f *File) decoderOf(p *page, typ arrow.DataType) (decoder, error) {
 	switch {
-	case f.version == V2_0 && p.url == "/lance.encodings.ArrayEncoding":
+	case f.version == version20 && p.url == "/lance.encodings.ArrayEncoding":
 		return parseArrayEncoding(p, typ)
-	case f.version != V2_0 && p.url == "/lance.encodings21.PageLayout":
+	case f.version != version20 && p.url == "/lance.encodings21.PageLayout":
 		return parsePageLayout(p, typ)
 	}
 	return nil, &format.UnsupportedError{What: fmt.Sprintf("page encoding %s in a %s file", p.url, f.version)}

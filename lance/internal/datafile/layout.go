@@ -39,21 +39,21 @@ type Source interface {
 	ReadRange(ctx context.Context, off, n int64) ([]byte, error)
 }
 
-// Version is the format of a data file.
-type Version struct{ Major, Minor int }
+// version is the format of a data file.
+type version struct{ Major, Minor int }
 
-// V2_0 is the format that is written.
-var V2_0 = Version{2, 0}
+// version20 is the format that is written.
+var version20 = version{2, 0}
 
 // String is the version as manifests spell it.
-func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
+func (v version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
 // footerVersion maps what a footer says to the format: 2.0 files are stamped 0.3.
-func footerVersion(major, minor uint16) (Version, error) {
-	switch v := (Version{int(major), int(minor)}); v {
-	case Version{0, 3}, V2_0:
-		return V2_0, nil
-	case Version{2, 1}, Version{2, 2}:
+func footerVersion(major, minor uint16) (version, error) {
+	switch v := (version{int(major), int(minor)}); v {
+	case version{0, 3}, version20:
+		return version20, nil
+	case version{2, 1}, version{2, 2}:
 		return v, nil
 	default:
 		return v, &format.UnsupportedError{What: fmt.Sprintf("data file version %d.%d", major, minor)}
