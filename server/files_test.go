@@ -106,11 +106,15 @@ func TestAPageIsTheAddressOfItsLog(t *testing.T) {
 		s.get("/api/v1/studies", &studies)
 		return len(studies.Items) == 1
 	})
-	if got := s.logs("studies/" + studies.Items[0].ID); !cmp.Equal(got, []string{"study journal m/s.atj"}) {
-		t.Error(got)
+	for _, below := range []string{"", "/trials/3"} {
+		if got := s.logs("studies/" + studies.Items[0].ID + below); !cmp.Equal(got, []string{"study journal m/s.atj"}) {
+			t.Error(below, got)
+		}
 	}
-	if got := s.logs("datagen/" + s.experimentID()); !cmp.Equal(got, []string{"datagen log " + datagen.Path("digits", "v1")}) {
-		t.Error(got)
+	for _, below := range []string{"", "/items/a/b"} {
+		if got := s.logs("datagen/" + s.experimentID() + below); !cmp.Equal(got, []string{"datagen log " + datagen.Path("digits", "v1")}) {
+			t.Error(below, got)
+		}
 	}
 }
 

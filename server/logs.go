@@ -126,7 +126,7 @@ func (s *Server) logsUnder(dir string) (items []LogItem) {
 }
 
 // logsOfPage are the logs that the page at a path shows: the streams of a run, the
-// journal of a study, an experiment.
+// journal of a study or of a trial, the log of an experiment or of an item.
 func (s *Server) logsOfPage(at string) (items []LogItem) {
 	kind, name, _ := strings.Cut(at, "/")
 	switch kind {
@@ -137,10 +137,12 @@ func (s *Server) logsOfPage(at string) (items []LogItem) {
 			}
 		}
 	case "studies":
+		name, _, _ = strings.Cut(name, "/trials/")
 		if ref, ok := s.studies.find(name); ok {
 			items = append(items, LogItem{Path: ref.log.path, Kind: kindJournal})
 		}
 	case "datagen":
+		name, _, _ = strings.Cut(name, "/items/")
 		if l, err := s.experiment(name); err == nil {
 			items = append(items, LogItem{Path: l.path, Kind: kindDatagen})
 		}

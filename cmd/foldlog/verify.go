@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,9 +24,10 @@ fault with its file and offset. The exit status is 1 if there is any fault, if
 a log is missing, and if its format is newer than this program knows. Bytes
 that no head has published are no fault. Of a Lance dataset, such as a datagen log is,
 every version that is still listed is checked, or the latest N, and the shards of its
-MemWAL. The bytes of a log at a server (http://HOST/PATH) are read through it and
-checked here.`,
-		Example: "  foldlog verify search.atj runs/*.jsonl",
+MemWAL. Of a directory every log under it is checked. The bytes of a log at a server
+(http://HOST/PATH, or the address of the page of a run or a study) are read through it
+and checked here.`,
+		Example: "  foldlog verify search.atj runs/\n  foldlog verify http://logs.example:7654/runs/digits-0",
 		Args:    cmdline.Operands("PATH..."),
 	}
 	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each log")
@@ -46,39 +48,74 @@ checked here.`,
 
 // verify checks one log after another and prints each answer as it comes.
 func (a *app) verify(ctx context.Context, paths []string, opts logkind.VerifyOptions, print func(io.Writer, logkind.Verification) error) error {
-	faulty, damaged := 0, ""
+	t := verifying{app: a, opts: opts, print: print}
 	for _, path := range paths {
-		v, err := a.verifyOne(ctx, path, opts)
-		if ctx.Err() != nil {
-			return cli.Failed("verify", path, ctx.Err())
-		}
-		if logkind.NoAnswer(err) {
-			return cli.Failed("verify", path, err)
-		}
-		if err != nil {
-			v.Faults = append(v.Faults, logkind.Place{
-				File: path, What: err.Error(), Hint: cli.HintFor(err, hints.Rules())})
-		}
-		v.Normalize()
-		if !v.OK {
-			faulty++
-			if err == nil && damaged == "" && v.Kind != logkind.LanceDataset && v.Kind != logkind.DatagenLog {
-				damaged = v.Path
-			}
-		}
-		err = cli.Buffered(a.Out(), func(w io.Writer) error { return print(w, v) })
-		if err != nil {
+		if err := t.check(ctx, path, true); err != nil {
 			return err
 		}
 	}
-	if faulty == 0 {
-		return nil
+	if t.faulty == 0 {
+		return t.unread
 	}
-	err := fmt.Errorf("verify: %d of %s faulty", faulty, cli.Plural(int64(len(paths)), "log"))
-	if damaged == "" {
+	err := fmt.Errorf("verify: %d of %s faulty", t.faulty, cli.Plural(int64(t.checked), "log"))
+	if t.damaged == "" {
 		return err
 	}
-	return cli.WithHint(err, "foldlog cp --salvage "+damaged+" DEST copies what is sound")
+	return cli.WithHint(err, "foldlog cp --salvage "+t.damaged+" DEST copies what is sound")
+}
+
+// verifying is what has been checked so far.
+type verifying struct {
+	*app
+	opts            logkind.VerifyOptions
+	print           func(io.Writer, logkind.Verification) error
+	checked, faulty int
+	damaged         string // the first log that can be salvaged
+	unread          error  // of what is under directories
+}
+
+// check checks a log, or those under a directory. An error ends it all.
+func (t *verifying) check(ctx context.Context, path string, directory bool) error {
+	v, err := t.verifyOne(ctx, path, t.opts)
+	switch {
+	case ctx.Err() != nil:
+		return cli.Failed("verify", path, ctx.Err())
+	case logkind.NoAnswer(err):
+		return cli.Failed("verify", path, err)
+	case directory && logkind.IsDirectory(err):
+		under, listErr := t.logsUnder(ctx, path)
+		t.unread = cmp.Or(t.unread, cli.Failed("verify", path, listErr))
+		for _, log := range under {
+			if err := t.check(ctx, log, false); err != nil {
+				return err
+			}
+		}
+		if len(under) > 0 {
+			return nil
+		}
+	}
+	t.checked++
+	if err != nil {
+		v.Faults = append(v.Faults, logkind.Place{
+			File: path, What: err.Error(), Hint: cli.HintFor(err, hints.Rules())})
+	}
+	v.Normalize()
+	if !v.OK {
+		t.faulty++
+		if err == nil && t.damaged == "" && v.Kind != logkind.LanceDataset && v.Kind != logkind.DatagenLog {
+			t.damaged = v.Path
+		}
+	}
+	return cli.Buffered(t.Out(), func(w io.Writer) error { return t.print(w, v) })
+}
+
+// logsUnder are the paths of the logs under a directory, those that cannot be read too.
+func (a *app) logsUnder(ctx context.Context, dir string) (paths []string, err error) {
+	err = a.List(ctx, dir, func(s logkind.Summary) error {
+		paths = append(paths, s.Path)
+		return nil
+	})
+	return paths, err
 }
 
 // verifyOne returns what was found with the error that ended the check.

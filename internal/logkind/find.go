@@ -2,10 +2,14 @@ package logkind
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/remote"
 )
 
@@ -37,15 +41,15 @@ type Located struct {
 }
 
 // Find returns the log at a path or an address.
-func (f Finder) Find(ctx context.Context, path string) (Located, error) {
-	server, at, err := f.ReadingServer(path)
+func (f Finder) Find(ctx context.Context, operand string) (Located, error) {
+	server, at, err := f.ReadingServer(operand)
 	if err != nil {
 		return Located{}, err
 	}
 	if server != nil {
-		return f.lookUpAt(ctx, server, path, at)
+		return f.lookUpAt(ctx, server, operand, at)
 	}
-	c, err := Examine(path)
+	c, err := Examine(operand)
 	if err != nil {
 		return Located{}, err
 	}
@@ -58,9 +62,17 @@ func (f Finder) Find(ctx context.Context, path string) (Located, error) {
 		return Located{Kind: kind, Path: log, Name: log}, nil
 	case c.Info == nil:
 		return Located{}, fs.ErrNotExist
+	case c.Info.IsDir() && isRun(filepath.ToSlash(c.Path)):
+		if streams, err := streamsUnder(c.Path); err == nil && len(streams) == 1 {
+			return f.Find(ctx, streams[0])
+		}
 	}
-	return Located{}, &unknownKindError{path, c.Info.IsDir(), f.Kinds}
+	return Located{}, &unknownKindError{operand, c.Info.IsDir(), f.Kinds}
 }
+
+// isRun tells whether a directory, by where it lies, has the streams of one run. One that
+// has a single stream is an address of that.
+func isRun(dir string) bool { return path.Base(path.Dir(dir)) == metrics.RunsDir }
 
 // lookUpAt asks a server what is at a path.
 func (f Finder) lookUpAt(ctx context.Context, c *remote.Client, text, at string) (Located, error) {
@@ -69,7 +81,7 @@ func (f Finder) lookUpAt(ctx context.Context, c *remote.Client, text, at string)
 		return Located{}, err
 	}
 	w := World{c, ctx}
-	if itself(logs, at) {
+	if itself(logs, at) || len(logs) == 1 && isRun(at) {
 		if kind := w.kindAt(ctx, logs[0]); kind != nil {
 			f.Debugf("%s is a %s", logs[0].Path, kind.Name())
 			return Located{kind, "/" + logs[0].Path, w.NameOf(logs[0].Path), c}, nil
@@ -89,6 +101,13 @@ func itself(logs []remote.Log, at string) bool {
 
 func noLogAt(c *remote.Client) error {
 	return cli.WithHint(fs.ErrNotExist, "the server has no log there; foldlog ls "+c.Base+" lists those that it has")
+}
+
+// IsDirectory tells whether an error of [Finder.Find] is that of a directory which is no
+// log and may hold some.
+func IsDirectory(err error) bool {
+	var unknown *unknownKindError
+	return errors.As(err, &unknown) && unknown.dir
 }
 
 // unknownKindError is the error of content that no kind recognises.

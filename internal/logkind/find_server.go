@@ -3,6 +3,7 @@ package logkind
 import (
 	"context"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/cli"
@@ -22,7 +23,11 @@ const (
 func (f Finder) Server(text string) (*remote.Client, string, error) {
 	base, at, away, err := remote.Parse(text, f.Var("FOLDLOG_SERVER"))
 	if err != nil {
-		return nil, "", cli.WithHint(&cli.UsageError{Err: err}, "http://HOST/PATH is a log at a server, server:PATH one at that of FOLDLOG_SERVER")
+		hint := "http://HOST/PATH is a log at a server, server:PATH one at that of FOLDLOG_SERVER"
+		if end := strings.IndexAny(text, "?#"); end > 0 {
+			hint = "what follows ? or # is of a page in a browser: leave it out, as in " + text[:end]
+		}
+		return nil, "", cli.WithHint(&cli.UsageError{Err: err}, hint)
 	}
 	if !away {
 		return nil, "", nil
