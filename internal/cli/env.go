@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -44,6 +45,14 @@ func System() *Env {
 		Stderr: os.Stderr,
 		Getenv: os.Getenv,
 	}
+}
+
+// In is what the command reads; it is never nil.
+func (e *Env) In() io.Reader {
+	if e.Stdin == nil {
+		return strings.NewReader("")
+	}
+	return e.Stdin
 }
 
 // Out is where results go; it is never nil.

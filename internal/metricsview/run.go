@@ -35,7 +35,7 @@ type Run struct {
 }
 
 func (r *Run) counting(in io.Reader) io.Reader {
-	return ReaderFunc(func(p []byte) (int, error) {
+	return readerFunc(func(p []byte) (int, error) {
 		n, err := in.Read(p)
 		r.Bytes += int64(n)
 		return n, err
@@ -93,7 +93,7 @@ func Watched(ctx context.Context, f Source, progress func(done, total int64)) io
 		total = info.Size()
 	}
 	done := int64(0)
-	return UntilCancelled(ctx, ReaderFunc(func(p []byte) (int, error) {
+	return UntilCancelled(ctx, readerFunc(func(p []byte) (int, error) {
 		n, err := f.Read(p)
 		if done += int64(n); progress != nil {
 			progress(done, max(done, total))
@@ -104,7 +104,7 @@ func Watched(ctx context.Context, f Source, progress func(done, total int64)) io
 
 // UntilCancelled ends reading when ctx does.
 func UntilCancelled(ctx context.Context, in io.Reader) io.Reader {
-	return ReaderFunc(func(p []byte) (int, error) {
+	return readerFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
@@ -112,11 +112,11 @@ func UntilCancelled(ctx context.Context, in io.Reader) io.Reader {
 	})
 }
 
-// ReaderFunc is a function as an io.Reader.
-type ReaderFunc func(p []byte) (int, error)
+// readerFunc is a function as an io.Reader.
+type readerFunc func(p []byte) (int, error)
 
 // Read implements io.Reader.
-func (f ReaderFunc) Read(p []byte) (int, error) { return f(p) }
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // BadLines counts the lines of a stream that are no events. A torn last line is
 // not one, nor is what is no JSON right before an open: a process was killed

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +50,11 @@ makes B an equal of A; "foldlog cp" copies a whole log faster, and as it is.`,
 	c.Flags().StringVar(&f.run, "run", "", "the `NAME` of the run that the writer says of itself (default: drawn at random)")
 	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		in, name, err := a.appendInput(args)
+		path, name := "-", "standard input"
+		if len(args) > 1 && args[1] != path {
+			path, name = args[1], args[1]
+		}
+		in, err := a.OpenInput(path)
 		if err != nil {
 			return failed("append", args[0], err)
 		}
@@ -70,17 +73,6 @@ makes B an equal of A; "foldlog cp" copies a whole log faster, and as it is.`,
 		return nil
 	}
 	return c
-}
-
-func (a *app) appendInput(args []string) (io.ReadCloser, string, error) {
-	if len(args) < 2 || args[1] == "-" {
-		if a.Stdin == nil {
-			return nil, "", errors.New("there is no standard input")
-		}
-		return io.NopCloser(a.Stdin), "standard input", nil
-	}
-	f, err := os.Open(args[1])
-	return f, args[1], err
 }
 
 // AppendedEvents is the output of `foldlog datagen append --json`.

@@ -40,7 +40,7 @@ otherwise. A pipe or a device is written to.`,
 	flags := c.Flags()
 	rootVar(c, &f.root)
 	flags.StringVar(&f.format, "format", "", "the `FORMAT`, jsonl or parquet (default: parquet if --out ends in .parquet, else jsonl)")
-	cli.OutFlag(flags, &f.out)
+	cmdline.OutFlag(flags, &f.out)
 	flags.StringArrayVar(&f.status, "status", []string{"completed"}, "items of this `STATUS`; again for each further one")
 	flags.BoolVar(&f.blobs, "blobs", false, "with the bytes of blobs")
 	flags.BoolVar(&f.noProvenance, "no-provenance", false, "without where the values come from (JSONL)")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -185,13 +186,13 @@ func planOf(it *datagen.Item) ResumePlan {
 // keys are those of the items of a file.
 func (r *resumer) keys(path string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		in, dir, err := r.openItems(path)
+		in, err := r.OpenInput(path)
 		if err != nil {
 			yield("", cli.Failed("open items", path, err))
 			return
 		}
 		defer in.Close()
-		for s, err := range pipefile.Sources(path, in, dir, r.key) {
+		for s, err := range pipefile.Sources(path, in, filepath.Dir(path), r.key) {
 			if !yield(s.Key, err) || err != nil {
 				return
 			}

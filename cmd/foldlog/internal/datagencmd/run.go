@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
@@ -88,7 +86,7 @@ func (a *app) datagenRun(ctx context.Context, f *runFlags, path string) error {
 	if file.Items == "" {
 		return cli.WithHint(cli.Usagef("datagen run: there are no items"), "give --items FILE.jsonl, or a line items: FILE.jsonl in the pipeline")
 	}
-	in, dir, err := a.openItems(file.Items)
+	in, err := a.OpenInput(file.Items)
 	if err != nil {
 		return cli.Failed("datagen run: open items", file.Items, err)
 	}
@@ -97,7 +95,7 @@ func (a *app) datagenRun(ctx context.Context, f *runFlags, path string) error {
 	if err := a.RootServer(&ref); err != nil {
 		return err
 	}
-	sources := pipefile.Sources(file.Items, in, dir, file.Key)
+	sources := pipefile.Sources(file.Items, in, filepath.Dir(file.Items), file.Key)
 	if file.Items != "-" { // the first line of standard input may be long in coming
 		next, stop := iter.Pull2(sources)
 		defer stop()
@@ -119,18 +117,6 @@ func begun(next func() (pipeline.Source, error, bool)) (iter.Seq2[pipeline.Sourc
 			s, err, ok = next()
 		}
 	}, nil
-}
-
-// openItems opens the file of items; blobs that it names are beside it.
-func (a *app) openItems(path string) (io.ReadCloser, string, error) {
-	if path == "-" {
-		if a.Stdin == nil {
-			return nil, "", errors.New("there is no standard input")
-		}
-		return io.NopCloser(a.Stdin), ".", nil
-	}
-	in, err := os.Open(path)
-	return in, filepath.Dir(path), err
 }
 
 // runPipeline runs a pipeline and shows how it goes. The first interrupt ends ctx

@@ -72,7 +72,7 @@ func (s *conversation) serve(ctx context.Context, ref logkind.DatagenRef, run st
 	defer stop(nil)
 	var busy sync.WaitGroup
 	defer busy.Wait()
-	return session.Serve(ctx, s.Stdin, maxRequest, func(_ context.Context, line []byte) error {
+	return session.Serve(ctx, s.In(), maxRequest, func(_ context.Context, line []byte) error {
 		busy.Go(func() {
 			if err := s.reply(s.answer(ctx, line)); err != nil {
 				stop(err)
@@ -85,11 +85,11 @@ func (s *conversation) serve(ctx context.Context, ref logkind.DatagenRef, run st
 // refuse answers every request with why the log could not be opened, and returns that if
 // there was none to answer.
 func (s *conversation) refuse(ctx context.Context, cause error) error {
-	if s.Stdin == nil || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return cause
 	}
 	told := false
-	err := session.Serve(ctx, s.Stdin, maxRequest, func(_ context.Context, line []byte) error {
+	err := session.Serve(ctx, s.In(), maxRequest, func(_ context.Context, line []byte) error {
 		told = true
 		var r request
 		_ = json.Unmarshal(line, &r)

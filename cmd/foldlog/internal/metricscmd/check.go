@@ -91,7 +91,7 @@ the summary of run --json may stand between the events.`,
 
 // checkStream prints findings as they come, or all as one line of JSON.
 func (a *app) checkStream(ctx context.Context, path string, opts metrics.CheckOptions, limit int64, asJSON bool) (v Check, err error) {
-	in := io.Reader(orEmpty(a.Stdin))
+	in := a.In()
 	if path != "-" {
 		at, name, err := a.StreamAt(ctx, path)
 		if err != nil {
@@ -127,13 +127,6 @@ func (a *app) checkStream(ctx context.Context, path string, opts metrics.CheckOp
 		return printChecked(w, v, limit)
 	})
 	return v, err
-}
-
-func orEmpty(in io.Reader) io.Reader {
-	if in == nil {
-		return metricsview.ReaderFunc(func([]byte) (int, error) { return 0, io.EOF })
-	}
-	return in
 }
 
 func (v *Check) fill(sum metrics.Checked) {

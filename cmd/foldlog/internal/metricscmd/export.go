@@ -52,7 +52,7 @@ the export is complete, and left as it was otherwise.`,
 		Args:    cmdline.Operands("FILE..."),
 	}
 	c.Flags().StringVar(&format, "format", "", "the `FORMAT`, csv or parquet (default: parquet if --out ends in .parquet, else csv)")
-	cli.OutFlag(c.Flags(), &out)
+	cmdline.OutFlag(c.Flags(), &out)
 	c.Flags().StringArrayVar(&names, "metric", nil, "export metrics of this `NAME` only, in which * stands for any text")
 	c.Flags().StringArrayVar(&where, "where", nil, "export points with this `K=V` in their metadata only")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"csv", "parquet"}, cobra.ShellCompDirectiveNoFileComp))

@@ -49,7 +49,7 @@ a torn end is told.`,
 	}
 	f := c.Flags()
 	f.StringVar(&flags.slug, "slug", "", "the `SLUG` that names the run")
-	cli.OutFlag(f, &flags.out)
+	cmdline.OutFlag(f, &flags.out)
 	f.StringVar(&flags.describe, "describe", "", "one line of `TEXT` about the run")
 	f.StringArrayVar(&flags.meta, "meta", nil, "a `K=V` of the run's identity; again for each further one")
 	f.BoolVar(&flags.running, "running", false, "leave done away: the run goes on")

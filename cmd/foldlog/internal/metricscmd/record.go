@@ -233,7 +233,7 @@ func (a *app) record(ctx context.Context, rec *trainlog.Recorder, flags recordFl
 	pass := a.passThrough(flags.to)
 	lines := metrics.NewMixed(0, rec.Item)
 	stopSystem, samples := a.watchSystem(flags)
-	chunks := readChunks(orEmpty(a.Stdin))
+	chunks := readChunks(a.In())
 	signal, grace := ctx.Done(), (<-chan time.Time)(nil)
 	var inputErr error
 	for open := true; open; {

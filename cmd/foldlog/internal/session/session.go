@@ -54,9 +54,6 @@ var errOrphaned = errors.New("the program that started the session has ended")
 // and when the program that started this process has ended, which is no error. The context
 // of do ends in the last two cases.
 func Serve(ctx context.Context, in io.Reader, most int, do func(ctx context.Context, line []byte) error) error {
-	if in == nil {
-		return errors.New("there is no standard input")
-	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go watchParent(ctx, os.Getppid(), stop)

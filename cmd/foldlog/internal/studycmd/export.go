@@ -33,7 +33,7 @@ otherwise. A pipe or a device is written to.`,
 	}
 	name := studyFlag(c)
 	c.Flags().StringVar(&format, "format", "", "the `FORMAT`, csv, json or optuna (default: json if --out ends in .json, else csv)")
-	cli.OutFlag(c.Flags(), &out)
+	cmdline.OutFlag(c.Flags(), &out)
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"csv", "json", "optuna"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if format == "" {

@@ -97,7 +97,7 @@ func (s *conversation) serve(ctx context.Context) (err error) {
 		keeper.Wait()
 		err = errors.Join(err, s.end())
 	}()
-	return session.Serve(ctx, s.Stdin, maxRequest, func(ctx context.Context, line []byte) error {
+	return session.Serve(ctx, s.In(), maxRequest, func(ctx context.Context, line []byte) error {
 		return cli.WriteJSONLine(s.Out(), s.answer(ctx, line))
 	})
 }

@@ -17,7 +17,7 @@ func (a *app) workerCmd() *cobra.Command {
 		Hidden: true,
 		Args:   cmdline.Operands(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runner.RunProcess(a.Stdin, a.Out())
+			return runner.RunProcess(a.In(), a.Out())
 		},
 	}
 }
