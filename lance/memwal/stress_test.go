@@ -256,7 +256,7 @@ func stress(t *testing.T, under objstore.Store) *fates {
 		s.Calm()
 	}
 	t.Logf("%d rows acknowledged, %d told not to be there, %d unsure", len(f.acked), len(f.not), len(f.open))
-	if len(f.acked) == 0 || len(f.not) == 0 || len(f.open) == 0 {
+	if len(f.acked) == 0 || len(f.open) == 0 {
 		t.Error("the stress did not do what it should")
 	}
 	return f
