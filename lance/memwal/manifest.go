@@ -106,7 +106,7 @@ func parseState(b []byte) (*state, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", lance.ErrCorrupt, err)
 			}
-			u, _ := wire.Get(id, 1)
+			u, _ := id.Get(1)
 			if copy(s.id[:], u.B) != len(s.id) {
 				return nil, fmt.Errorf("%w: shard id of %d bytes", lance.ErrCorrupt, len(u.B))
 			}

@@ -133,7 +133,7 @@ func inlinePacked(t int64, b []byte, n int64) ([]uint64, error) {
 // outOfLinePacked reads blocks of 1024 values; the rest is packed or plain, as its
 // length tells.
 func outOfLinePacked(x wire.Message, b []byte, n int64) (out []uint64, err error) {
-	t := int64(wire.Uint(x, 1))
+	t := int64(x.Uint(1))
 	w, err := nestedBits(x, 3)
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func decodeBlock(enc wire.Message, b []byte, n int64, depth int) (v values, err 
 	}
 	switch num {
 	case compFlat:
-		v.nums, err = flatNums(b, int64(wire.Uint(x, 1)), n)
+		v.nums, err = flatNums(b, int64(x.Uint(1)), n)
 	case compVariable:
 		v.bytes, err = blockBytes(b, n)
 	case compConstant:
@@ -232,7 +232,7 @@ func decodeBlock(enc wire.Message, b []byte, n int64, depth int) (v values, err 
 	case compOutOfLinePacked:
 		v.nums, err = outOfLinePacked(x, b, n)
 	case compInlinePacked:
-		v.nums, err = inlinePacked(int64(wire.Uint(x, 1)), b, n)
+		v.nums, err = inlinePacked(int64(x.Uint(1)), b, n)
 	case compFSST:
 		return fsstValues(x, n, func(inner wire.Message) (values, error) { return decodeBlock(inner, b, n, depth+1) })
 	case compRLE:
@@ -246,7 +246,7 @@ func decodeBlock(enc wire.Message, b []byte, n int64, depth int) (v values, err 
 		if err != nil {
 			return v, err
 		}
-		inner, err := wire.Sub(x, 3)
+		inner, err := x.Sub(3)
 		if err != nil {
 			return v, err
 		}
@@ -258,7 +258,7 @@ func decodeBlock(enc wire.Message, b []byte, n int64, depth int) (v values, err 
 }
 
 func constantBlock(x wire.Message, n int64) ([]uint64, error) {
-	c, _ := wire.Get(x, 1)
+	c, _ := x.Get(1)
 	if len(c.B) > 8 || n < 0 || n > maxExpanded/8 {
 		return nil, corrupt("%d constants of %d bytes", n, len(c.B))
 	}
@@ -295,7 +295,7 @@ func valueDecoder(enc wire.Message, depth int) (func([]byte) ([]byte, error), er
 		if err != nil {
 			return nil, err
 		}
-		table, _ := wire.Get(x, 1)
+		table, _ := x.Get(1)
 		t, err := parseSymbols(table.B)
 		if err != nil {
 			return nil, err
@@ -312,7 +312,7 @@ func valueDecoder(enc wire.Message, depth int) (func([]byte) ([]byte, error), er
 }
 
 func innerDecoder(x wire.Message, num, depth int) (func([]byte) ([]byte, error), error) {
-	enc, err := wire.Sub(x, num)
+	enc, err := x.Sub(num)
 	if err != nil {
 		return nil, err
 	}
@@ -331,11 +331,11 @@ const (
 
 // decompress undoes General{compression{scheme}}.
 func decompress(x wire.Message, b []byte) ([]byte, error) {
-	c, err := wire.Sub(x, 1)
+	c, err := x.Sub(1)
 	if err != nil {
 		return nil, err
 	}
-	switch scheme := wire.Uint(c, 1); scheme {
+	switch scheme := c.Uint(1); scheme {
 	case schemeLZ4:
 		return unLZ4(b)
 	case schemeZstd:
@@ -438,12 +438,12 @@ func (t *symbols) expand(b []byte) ([]byte, error) {
 
 // fsstValues expands the values of an inner encoding.
 func fsstValues(x wire.Message, n int64, inner func(wire.Message) (values, error)) (values, error) {
-	table, _ := wire.Get(x, 1)
+	table, _ := x.Get(1)
 	t, err := parseSymbols(table.B)
 	if err != nil {
 		return values{}, err
 	}
-	enc, err := wire.Sub(x, 2)
+	enc, err := x.Sub(2)
 	if err != nil {
 		return values{}, err
 	}

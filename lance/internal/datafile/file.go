@@ -110,12 +110,12 @@ func (f *File) descriptor(ctx context.Context, tail []byte, s span) ([]format.Fi
 	if err != nil {
 		return nil, err
 	}
-	rows, err := wire.Int(wire.Uint(desc, 2))
+	rows, err := wire.Int(desc.Uint(2))
 	if err != nil {
 		return nil, err
 	}
 	f.rows = int64(rows)
-	schema, err := wire.Sub(desc, 1)
+	schema, err := desc.Sub(1)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +134,8 @@ func (f *File) descriptor(ctx context.Context, tail []byte, s span) ([]format.Fi
 			if err != nil {
 				return nil, err
 			}
-			k, _ := wire.Get(kv, 1)
-			v, _ := wire.Get(kv, 2)
+			k, _ := kv.Get(1)
+			v, _ := kv.Get(2)
 			f.metadata[string(k.B)] = string(v.B)
 		}
 	}

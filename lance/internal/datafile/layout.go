@@ -113,15 +113,15 @@ func parsePage(b []byte, size int64) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	offs, err := wire.AllUints(fields, 1)
+	offs, err := fields.AllUints(1)
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := wire.AllUints(fields, 2)
+	sizes, err := fields.AllUints(2)
 	if err != nil {
 		return nil, err
 	}
-	rows := wire.Uint(fields, 3)
+	rows := fields.Uint(3)
 	if len(offs) != len(sizes) || rows == 0 || rows > math.MaxUint32 {
 		return nil, corrupt("page of %d rows with %d offsets and %d sizes", rows, len(offs), len(sizes))
 	}
@@ -134,7 +134,7 @@ func parsePage(b []byte, size int64) (*page, error) {
 		p.buffers = append(p.buffers, s)
 		p.bytes += s.n
 	}
-	enc, err := wire.Sub(fields, 4)
+	enc, err := fields.Sub(4)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func parsePage(b []byte, size int64) (*page, error) {
 
 // directEncoding unwraps Encoding{direct{Any}}.
 func directEncoding(enc wire.Message) (url string, body []byte, err error) {
-	direct, ok := wire.Get(enc, 2)
+	direct, ok := enc.Get(2)
 	if !ok {
 		return "", nil, &format.UnsupportedError{What: "page encoding that is not direct"}
 	}
@@ -152,7 +152,7 @@ func directEncoding(enc wire.Message) (url string, body []byte, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	any, _ := wire.Get(fields, 1)
+	any, _ := fields.Get(1)
 	return wire.ParseAny(any.B)
 }
 

@@ -28,24 +28,24 @@ func parseMiniBlock(x wire.Message, typ arrow.DataType) (decoder, error) {
 	if err := flatLayers(x, 6); err != nil {
 		return nil, err
 	}
-	if wire.Has(x, 1) {
+	if x.Has(1) {
 		return nil, &format.UnsupportedError{What: "repetition in a mini-block page"}
 	}
-	d := miniBlock{typ: typ, large: wire.Uint(x, 10) == 1}
+	d := miniBlock{typ: typ, large: x.Uint(10) == 1}
 	for num, dst := range map[int]*wire.Message{2: &d.levels, 3: &d.encoding, 4: &d.dict} {
-		if f, ok := wire.Get(x, num); ok {
+		if f, ok := x.Get(num); ok {
 			var err error
 			if *dst, err = wire.Parse(f.B); err != nil {
 				return nil, err
 			}
 		}
 	}
-	n := wire.Uint(x, 7)
+	n := x.Uint(7)
 	if n == 0 || n > maxChunkBuffers {
 		return nil, corrupt("mini-block page of %d buffers per chunk", n)
 	}
 	d.buffers = int(n)
-	items := wire.Uint(x, 5)
+	items := x.Uint(5)
 	if items > maxDictionary {
 		return nil, corrupt("dictionary of %d items", items)
 	}
@@ -280,15 +280,15 @@ func unsupportedCompression(where string, num int) error {
 
 // nestedBits reads the width of a Flat that is field num of x.
 func nestedBits(x wire.Message, num int) (int64, error) {
-	inner, err := wire.Sub(x, num)
+	inner, err := x.Sub(num)
 	if err != nil {
 		return 0, err
 	}
-	fl, err := wire.Sub(inner, compFlat)
+	fl, err := inner.Sub(compFlat)
 	if err != nil {
 		return 0, err
 	}
-	bits := wire.Uint(fl, 1)
+	bits := fl.Uint(1)
 	if bits == 0 || bits > 64 {
 		return 0, corrupt("flat of %d bits", bits)
 	}
@@ -310,11 +310,11 @@ func decodeMiniBlock(enc wire.Message, bufs [][]byte, n int64, depth int) (v val
 	}
 	switch num {
 	case compFlat:
-		v.nums, err = flatNums(bufs[0], int64(wire.Uint(x, 1)), n)
+		v.nums, err = flatNums(bufs[0], int64(x.Uint(1)), n)
 	case compVariable:
 		v.bytes, err = chunkBytes(x, bufs[0], n)
 	case compInlinePacked:
-		v.nums, err = inlinePacked(int64(wire.Uint(x, 1)), bufs[0], n)
+		v.nums, err = inlinePacked(int64(x.Uint(1)), bufs[0], n)
 	case compFSST:
 		return fsstValues(x, n, func(inner wire.Message) (values, error) { return decodeMiniBlock(inner, bufs, n, depth+1) })
 	case compRLE:
@@ -326,7 +326,7 @@ func decodeMiniBlock(enc wire.Message, bufs [][]byte, n int64, depth int) (v val
 		if err != nil {
 			return v, err
 		}
-		inner, err := wire.Sub(x, 3)
+		inner, err := x.Sub(3)
 		if err != nil {
 			return v, err
 		}

@@ -71,20 +71,20 @@ func flat(b []byte) (bits, buf int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	if wire.Has(fields, 3) {
+	if fields.Has(3) {
 		return 0, 0, &format.UnsupportedError{What: "compressed flat buffer"}
 	}
-	ref, err := wire.Sub(fields, 2)
+	ref, err := fields.Sub(2)
 	if err != nil {
 		return 0, 0, err
 	}
-	if kind := wire.Uint(ref, 2); kind != 0 {
+	if kind := ref.Uint(2); kind != 0 {
 		return 0, 0, &format.UnsupportedError{What: fmt.Sprintf("buffer kind %d", kind)}
 	}
-	if bits, err = wire.Int(wire.Uint(fields, 1)); err != nil {
+	if bits, err = wire.Int(fields.Uint(1)); err != nil {
 		return 0, 0, err
 	}
-	buf, err = wire.Int(wire.Uint(ref, 1))
+	buf, err = wire.Int(ref.Uint(1))
 	return bits, buf, err
 }
 
@@ -99,14 +99,14 @@ func flatOf(b []byte) (bits, buf int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if !wire.Has(inner, 1) {
+		if !inner.Has(1) {
 			return 0, 0, &format.UnsupportedError{What: "nulls in an inner encoding"}
 		}
-		noNulls, err := wire.Sub(inner, 1)
+		noNulls, err := inner.Sub(1)
 		if err != nil {
 			return 0, 0, err
 		}
-		v, _ := wire.Get(noNulls, 1)
+		v, _ := noNulls.Get(1)
 		if enc, err = oneof(v.B); err != nil {
 			return 0, 0, err
 		}
@@ -129,10 +129,10 @@ func parseNullable(b []byte, typ arrow.DataType) (decoder, error) {
 	}
 	switch which.Num {
 	case 1:
-		v, _ := wire.Get(inner, 1)
+		v, _ := inner.Get(1)
 		return fixedOf(v.B, -1, typ)
 	case 2:
-		validity, _ := wire.Get(inner, 1)
+		validity, _ := inner.Get(1)
 		bits, buf, err := flatOf(validity.B)
 		if err != nil {
 			return nil, err
@@ -140,7 +140,7 @@ func parseNullable(b []byte, typ arrow.DataType) (decoder, error) {
 		if bits != 1 {
 			return nil, corrupt("validity of %d bits", bits)
 		}
-		v, _ := wire.Get(inner, 2)
+		v, _ := inner.Get(2)
 		return fixedOf(v.B, buf, typ)
 	case 3:
 		return allNull{typ}, nil
@@ -215,7 +215,7 @@ func parseBinary(b []byte, typ arrow.DataType) (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	ends, _ := wire.Get(fields, 1)
+	ends, _ := fields.Get(1)
 	bits, endsBuf, err := flatOf(ends.B)
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func parseBinary(b []byte, typ arrow.DataType) (decoder, error) {
 	if bits != 64 {
 		return nil, &format.UnsupportedError{What: fmt.Sprintf("binary indices of %d bits", bits)}
 	}
-	values, _ := wire.Get(fields, 2)
+	values, _ := fields.Get(2)
 	bits, valuesBuf, err := flatOf(values.B)
 	if err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func parseBinary(b []byte, typ arrow.DataType) (decoder, error) {
 	if bits != 8 {
 		return nil, corrupt("bytes of %d bits", bits)
 	}
-	return binaryPage{typ, endsBuf, valuesBuf, wire.Uint(fields, 3)}, nil
+	return binaryPage{typ, endsBuf, valuesBuf, fields.Uint(3)}, nil
 }
 
 func (d binaryPage) decode(ctx context.Context, r reader, lo, hi, _ int64) (arrow.Array, error) {
@@ -304,7 +304,7 @@ func parseDictionary(b []byte, typ arrow.DataType) (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	indices, _ := wire.Get(fields, 1)
+	indices, _ := fields.Get(1)
 	bits, buf, err := flatOf(indices.B)
 	if err != nil {
 		return nil, err
@@ -312,7 +312,7 @@ func parseDictionary(b []byte, typ arrow.DataType) (decoder, error) {
 	if bits != 8 && bits != 16 && bits != 32 && bits != 64 {
 		return nil, corrupt("dictionary indices of %d bits", bits)
 	}
-	items, _ := wire.Get(fields, 2)
+	items, _ := fields.Get(2)
 	enc, err := oneof(items.B)
 	if err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ func parseDictionary(b []byte, typ arrow.DataType) (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := wire.Uint(fields, 3)
+	n := fields.Uint(3)
 	if n > maxDictionary {
 		return nil, corrupt("dictionary of %d items", n)
 	}

@@ -47,7 +47,7 @@ func parsePageLayout(p *page, typ arrow.DataType) (decoder, error) {
 
 // flatLayers refuses repetition and everything but nullable or non-nullable items.
 func flatLayers(x wire.Message, num int) error {
-	layers, err := wire.AllUints(x, num)
+	layers, err := x.AllUints(num)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func parseConstant(p *page, x wire.Message, typ arrow.DataType) (decoder, error)
 		return nil, err
 	}
 	d := constant{typ: typ, scalar: -1, def: -1, count: p.rows}
-	inline, hasInline := wire.Get(x, 6)
+	inline, hasInline := x.Get(6)
 	n := len(p.buffers)
 	switch {
 	case hasInline:
@@ -193,12 +193,12 @@ func parseConstant(p *page, x wire.Message, typ arrow.DataType) (decoder, error)
 		d.null = true
 		return d, nil
 	}
-	if enc, ok := wire.Get(x, 8); ok {
+	if enc, ok := x.Get(8); ok {
 		var err error
 		if d.levels, err = wire.Parse(enc.B); err != nil {
 			return nil, err
 		}
-		count := wire.Uint(x, 10)
+		count := x.Uint(10)
 		if count != uint64(p.rows) {
 			return nil, corrupt("%d levels for %d rows", count, p.rows)
 		}
@@ -307,25 +307,25 @@ func parseFullZip(x wire.Message, typ arrow.DataType) (decoder, error) {
 	if err := flatLayers(x, 8); err != nil {
 		return nil, err
 	}
-	if wire.Uint(x, 1) != 0 {
+	if x.Uint(1) != 0 {
 		return nil, &format.UnsupportedError{What: "repetition in a full-zip page"}
 	}
 	d := fullZip{typ: typ}
-	switch def := wire.Uint(x, 2); {
+	switch def := x.Uint(2); {
 	case def > 8:
 		return nil, &format.UnsupportedError{What: fmt.Sprintf("definition levels of %d bits", def)}
 	default:
 		d.control = def > 0
 	}
 	variable, _ := isVariable(typ)
-	if bits, ok := wire.Get(x, 4); ok && variable {
+	if bits, ok := x.Get(4); ok && variable {
 		if d.lenBits = int64(bits.V); d.lenBits != 32 && d.lenBits != 64 {
 			return nil, corrupt("lengths of %d bits", bits.V)
 		}
 	} else {
 		return nil, &format.UnsupportedError{What: fmt.Sprintf("full-zip page of %s", typ)}
 	}
-	enc, err := wire.Sub(x, 7)
+	enc, err := x.Sub(7)
 	if err != nil {
 		return nil, err
 	}

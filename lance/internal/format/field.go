@@ -54,8 +54,8 @@ func ParseField(b []byte) (Field, error) {
 			if err != nil {
 				return Field{}, fmt.Errorf("schema field metadata: %w", err)
 			}
-			k, _ := wire.Get(kv, 1)
-			v, _ := wire.Get(kv, 2)
+			k, _ := kv.Get(1)
+			v, _ := kv.Get(2)
 			f.Metadata = append(f.Metadata, [2]string{string(k.B), string(v.B)})
 			f.PrimaryKey = f.PrimaryKey || string(k.B) == primaryKeyMetadata && string(v.B) == "true"
 		case 12:

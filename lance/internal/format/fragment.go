@@ -64,7 +64,7 @@ func (f Fragment) Live() int64 {
 }
 
 func ints32(fields wire.Message, num int) ([]int32, error) {
-	vs, err := wire.AllUints(fields, num)
+	vs, err := fields.AllUints(num)
 	if err != nil {
 		return nil, err
 	}
@@ -80,17 +80,17 @@ func parseDataFile(b []byte) (DataFile, error) {
 	if err != nil {
 		return DataFile{}, err
 	}
-	d := DataFile{raw: b, Major: uint32(wire.Uint(fields, 4)), Minor: uint32(wire.Uint(fields, 5))}
-	path, _ := wire.Get(fields, 1)
+	d := DataFile{raw: b, Major: uint32(fields.Uint(4)), Minor: uint32(fields.Uint(5))}
+	path, _ := fields.Get(1)
 	if d.Path = string(path.B); d.Path == "" {
 		return d, fmt.Errorf("%w: a file without a path", wire.ErrMalformed)
 	}
-	size := wire.Uint(fields, 6)
+	size := fields.Uint(6)
 	if size > math.MaxInt64 {
 		return d, fmt.Errorf("%w: file size %d", wire.ErrMalformed, size)
 	}
 	d.Size = int64(size)
-	if wire.Has(fields, 7) { // a file under another base path
+	if fields.Has(7) { // a file under another base path
 		return d, &UnsupportedError{"data files under another base path"}
 	}
 	if d.Fields, err = ints32(fields, 2); err != nil {
@@ -126,7 +126,7 @@ func parseDeletion(b []byte) (*DeletionFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DeletionFile{Kind: wire.Uint(fields, 1), ReadVersion: wire.Uint(fields, 2), ID: wire.Uint(fields, 3), Rows: wire.Uint(fields, 4), raw: b}
+	d := &DeletionFile{Kind: fields.Uint(1), ReadVersion: fields.Uint(2), ID: fields.Uint(3), Rows: fields.Uint(4), raw: b}
 	if d.Kind > DeletionBitmap {
 		return nil, &UnsupportedError{fmt.Sprintf("deletion file type %d", d.Kind)}
 	}

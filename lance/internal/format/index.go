@@ -78,7 +78,7 @@ func parseIndex(b []byte) (Index, error) {
 			return x, fmt.Errorf("index %q: %w", x.Name, err)
 		}
 	}
-	if !wire.Has(fields, 1) {
+	if !fields.Has(1) {
 		return x, fmt.Errorf("index %q: %w: no uuid", x.Name, wire.ErrMalformed)
 	}
 	if x.Fields, err = ints32(fields, 2); err != nil {
@@ -92,7 +92,7 @@ func parseUUIDMessage(b []byte) (u UUID, err error) {
 	if err != nil {
 		return u, err
 	}
-	v, _ := wire.Get(fields, 1)
+	v, _ := fields.Get(1)
 	if len(v.B) != len(u) {
 		return u, fmt.Errorf("%w: uuid of %d bytes", wire.ErrMalformed, len(v.B))
 	}
@@ -128,8 +128,8 @@ func parseIndexFile(files []IndexFile, b []byte) ([]IndexFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, _ := wire.Get(fields, 1)
-	return append(files, IndexFile{Path: string(path.B), Size: int64(wire.Uint(fields, 2))}), nil
+	path, _ := fields.Get(1)
+	return append(files, IndexFile{Path: string(path.B), Size: int64(fields.Uint(2))}), nil
 }
 
 // Changed returns a copy that is written from its fields.

@@ -86,7 +86,7 @@ func parseManifestMessage(body, file []byte) (*Manifest, error) {
 		return nil, err
 	}
 	m := &Manifest{}
-	if err := m.checkFlags(wire.Uint(fields, 9)); err != nil {
+	if err := m.checkFlags(fields.Uint(9)); err != nil {
 		return nil, err
 	}
 	m.Fields, m.Fragments = room[Field](fields, 1, leastField), room[Fragment](fields, 2, leastFragment)
@@ -151,7 +151,7 @@ func (m *Manifest) set(x wire.Field, file []byte) (err error) {
 	case 7:
 		var ts wire.Message
 		if ts, err = wire.Parse(x.B); err == nil {
-			m.Time = time.Unix(int64(wire.Uint(ts, 1)), int64(wire.Uint(ts, 2)))
+			m.Time = time.Unix(int64(ts.Uint(1)), int64(ts.Uint(2)))
 		}
 	case 9:
 		m.ReaderFlags = x.V
@@ -164,8 +164,8 @@ func (m *Manifest) set(x wire.Field, file []byte) (err error) {
 	case 13:
 		var w wire.Message
 		if w, err = wire.Parse(x.B); err == nil {
-			lib, _ := wire.Get(w, 1)
-			ver, _ := wire.Get(w, 2)
+			lib, _ := w.Get(1)
+			ver, _ := w.Get(2)
 			m.Writer = string(lib.B) + " " + string(ver.B)
 		}
 	case 15:
@@ -184,8 +184,8 @@ func (m *Manifest) setDataFormat(b []byte) error {
 	if err != nil {
 		return err
 	}
-	kind, _ := wire.Get(fields, 1)
-	version, _ := wire.Get(fields, 2)
+	kind, _ := fields.Get(1)
+	version, _ := fields.Get(2)
 	if string(kind.B) != "lance" {
 		return &UnsupportedError{fmt.Sprintf("data format %q", kind.B)}
 	}

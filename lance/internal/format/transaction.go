@@ -88,8 +88,8 @@ func ParseTransaction(b []byte) (*Transaction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: transaction: %w", ErrCorrupt, err)
 	}
-	t := &Transaction{ReadVersion: wire.Uint(fields, 1)}
-	id, _ := wire.Get(fields, 2)
+	t := &Transaction{ReadVersion: fields.Uint(1)}
+	id, _ := fields.Get(2)
 	t.UUID = string(id.B)
 	for f := range fields.All() {
 		if f.Num < 100 || f.Num > 199 {
@@ -116,13 +116,13 @@ func (t *Transaction) parse(op wire.Message) (err error) {
 		t.Fragments, err = parseFragments(op, 1)
 	case Delete:
 		if t.Updated, err = parseFragments(op, 1); err == nil {
-			t.Removed, err = wire.AllUints(op, 2)
+			t.Removed, err = op.AllUints(2)
 		}
 	case Update:
 		if t.Updated, err = parseFragments(op, 2); err != nil {
 			return err
 		}
-		if t.Removed, err = wire.AllUints(op, 1); err != nil {
+		if t.Removed, err = op.AllUints(1); err != nil {
 			return err
 		}
 		if t.Fragments, err = parseFragments(op, 3); err == nil {
@@ -135,7 +135,7 @@ func (t *Transaction) parse(op wire.Message) (err error) {
 	case Rewrite:
 		err = t.parseRewrite(op)
 	case ReserveFragments:
-		t.Reserved = wire.Uint(op, 1)
+		t.Reserved = op.Uint(1)
 	case UpdateMemWALState:
 		t.Compacted, err = parseCompacted(op, 1)
 	}
@@ -206,11 +206,11 @@ func ParseCompacted(b []byte) (c Compacted, err error) {
 	if err != nil {
 		return c, err
 	}
-	u, _ := wire.Get(fields, 1)
+	u, _ := fields.Get(1)
 	if c.Shard, err = parseUUIDMessage(u.B); err != nil {
 		return c, err
 	}
-	c.Generation = wire.Uint(fields, 2)
+	c.Generation = fields.Uint(2)
 	return c, nil
 }
 

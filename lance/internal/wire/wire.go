@@ -121,7 +121,7 @@ func (m Message) Count(num int) (n int) {
 
 // Get returns the last field with a number, as protobuf wants it of a field that
 // does not repeat.
-func Get(m Message, num int) (f Field, ok bool) {
+func (m Message) Get(num int) (f Field, ok bool) {
 	for x := range m.All() {
 		if x.Num == num {
 			f, ok = x, true
@@ -131,20 +131,20 @@ func Get(m Message, num int) (f Field, ok bool) {
 }
 
 // Uint returns the value of a varint field, zero if it is absent.
-func Uint(m Message, num int) uint64 {
-	f, _ := Get(m, num)
+func (m Message) Uint(num int) uint64 {
+	f, _ := m.Get(num)
 	return f.V
 }
 
 // Sub parses the message in a field; an absent field is an empty message.
-func Sub(m Message, num int) (Message, error) {
-	f, _ := Get(m, num)
+func (m Message) Sub(num int) (Message, error) {
+	f, _ := m.Get(num)
 	return Parse(f.B)
 }
 
 // Has reports whether a field is present.
-func Has(m Message, num int) bool {
-	_, ok := Get(m, num)
+func (m Message) Has(num int) bool {
+	_, ok := m.Get(num)
 	return ok
 }
 
@@ -166,7 +166,7 @@ func uints(dst []uint64, f Field) ([]uint64, error) {
 }
 
 // AllUints collects every value of a repeated varint field.
-func AllUints(m Message, num int) (vs []uint64, err error) {
+func (m Message) AllUints(num int) (vs []uint64, err error) {
 	for f := range m.All() {
 		if f.Num == num {
 			if vs, err = uints(vs, f); err != nil {
@@ -246,8 +246,8 @@ func ParseAny(b []byte) (url string, value []byte, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	u, _ := Get(fields, 1)
-	v, _ := Get(fields, 2)
+	u, _ := fields.Get(1)
+	v, _ := fields.Get(2)
 	return string(u.B), v.B, nil
 }
 
