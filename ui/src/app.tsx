@@ -122,7 +122,7 @@ function Away() {
   return (
     <div class={away || link === 'held' ? 'gone on' : 'gone'} role="status">
       {away && <><strong>The server does not answer.</strong> What is shown may be old; it goes on by itself.</>}
-      {link === 'held' && <><strong>Changes come late.</strong> The server answers, but its events do not come through: a proxy may hold them back. The page is read anew every ten seconds.</>}
+      {link === 'held' && <><strong>Changes come late.</strong> The server answers, but its events do not come through: a proxy may hold them back, or too many pages are open. The page is read anew every ten seconds.</>}
     </div>
   )
 }

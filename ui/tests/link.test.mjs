@@ -11,14 +11,15 @@ const skip = findChromium() ? false : 'there is no Chromium on this machine'
 
 /** What stands between a browser and a server: it passes everything on, until it is told not to. */
 async function between(base) {
-  const open = new Set(), p = { hold: false, opened: 0 }
+  const open = new Set(), p = { hold: false, refuse: false, opened: 0, cut: () => { for (const one of open) one.end(); open.clear() } }
   const s = createServer((req, res) => {
     const live = req.url.includes('/live')
     if (live) p.opened++
+    if (live && p.refuse) { res.writeHead(503).end(); return }
     const up = request(base + req.url, { method: req.method, headers: { ...req.headers, host: new URL(base).host, ...(req.headers.origin && { origin: base }) } }, answer => {
       res.writeHead(answer.statusCode, answer.headers)
       if (!live) { answer.pipe(res); return }
-      const one = { dead: p.hold }
+      const one = { dead: p.hold, end: () => res.destroy() }
       open.add(one)
       res.flushHeaders()
       answer.on('data', d => { if (!one.dead) res.write(d) }).on('end', () => res.end()).on('error', () => res.destroy())
@@ -100,6 +101,22 @@ test('behind a proxy that holds events back the page says so, and reads again', 
   await page.clock.runFor(12_000)
   await sees(page, 'Live')
   assert.equal(await page.locator('.gone').innerText(), '')
+}))
+
+test('where no more event streams are to be had the page says so, and reads again', { skip }, () => liveAt('/runs/now', async page => {
+  await sees(page, 'Live')
+  proxy.refuse = true
+  proxy.cut()
+  for (let i = 0; i < 6; i++) await page.clock.runFor(2000)
+  await sees(page, 'Delayed')
+  write()
+  await until('the step', async () => {
+    await page.clock.runFor(2000)
+    return new RegExp(`step\\s+${step}\\b`).test(await page.locator('.facts').innerText())
+  })
+  proxy.refuse = false
+  await page.clock.runFor(6000)
+  await sees(page, 'Live')
 }))
 
 test('ages are by the clock of the server, whatever that of the browser says', { skip }, async () => {

@@ -120,6 +120,29 @@ test('groups of many runs are a mean and a band', { skip }, () => on('/compare?g
   assert.ok(shares > 0.25 && shares < 0.45, `${shares} of the height is painted`)
 }))
 
+test('a list of runs shows what says most of them, until its columns are chosen', { skip }, () => on('/runs?q=vision-base', async page => {
+  const heads = async () => (await page.getByRole('columnheader').allInnerTexts()).map(t => t.replace(/[↑↓]/, ''))
+  await until('its metrics', async () => (await heads()).slice(1, 6).join() === 'Name,Status,val/accuracy,val/loss,Step')
+  await page.locator('.tr', { hasText: 'vision-base-lr0.03' }).getByText(/^0\.\d+$/).first().waitFor()
+  await page.locator('summary', { hasText: 'Columns' }).click()
+  for (const name of ['val/accuracy', 'val/loss']) await page.locator('.menu-body label', { hasText: name }).locator('input').uncheck()
+  await until('none', async () => (await heads()).slice(1, 4).join() === 'Name,Status,Step')
+  await page.reload()
+  await page.locator('.tr a').first().waitFor()
+  assert.equal((await heads()).slice(1, 4).join(), 'Name,Status,Step')
+}))
+
+test('a table is one stop of the tab key', { skip }, () => on('/runs', async page => {
+  await page.locator('.tr a').first().waitFor()
+  await page.getByRole('button', { name: 'Last event' }).focus()
+  await page.keyboard.press('Tab')
+  assert.equal(await page.evaluate(() => document.activeElement.closest('[role=grid]')), null)
+  await page.getByRole('grid').focus()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await until('the run', () => new URL(page.url()).pathname.startsWith('/runs/'))
+}))
+
 test('a list stands as it was left when one comes back to it', { skip }, () => on('/runs?sort=slug', async page => {
   const table = page.getByRole('grid')
   const first = page.locator('.tr', { hasText: 'sweep-0' }).first()
@@ -139,6 +162,20 @@ test('a list stands as it was left when one comes back to it', { skip }, () => o
   await page.locator('.tr a').first().waitFor()
   assert.equal(await table.evaluate(e => e.scrollTop), 0)
 }))
+
+test('menus are on the screen of a phone', { skip }, async () => {
+  const id = (await (await fetch(server.base + '/api/v1/studies')).json()).items[0].id
+  for (const [path, name] of [['/runs', 'Columns'], ['/compare?run=vision-large', 'Choose runs'], [`/studies/${id}?tab=trials`, 'Columns']]) {
+    const page = await open(browser, server.base, path, { viewport: { width: 390, height: 780 } })
+    await page.locator('.menu summary', { hasText: name }).click()
+    await page.locator('.menu-body label').first().waitFor()
+    const { left, right } = await page.locator('.menu-body').evaluate(e => { const r = e.getBoundingClientRect(); return { left: r.left, right: r.right } })
+    assert.ok(left >= 0 && right <= 390, `${path}: from ${left} to ${right}`)
+    const below = await page.evaluate(() => document.querySelector('.menu-body').getBoundingClientRect().top - document.querySelector('.menu summary').getBoundingClientRect().bottom)
+    assert.ok(below >= 0 && below < 20, `${path}: ${below} below its button`)
+    await page.context().close()
+  }
+})
 
 test('what a study shows is in its address', { skip }, async () => {
   const list = (await (await fetch(server.base + '/api/v1/studies')).json()).items

@@ -15,6 +15,8 @@ type Handlers = { [kind: string]: (data: any) => void }
 
 /** How long the first beat may take, and the next; the server beats every 15 seconds. */
 const firstBeat = 10_000, nextBeat = 35_000
+/** How often everything is read anew when no events come. */
+const readAnew = 8000
 /** A page that did not run for so long was asleep. */
 const asleep = 20_000
 
@@ -44,8 +46,8 @@ export function useLive(key: string | null, at: () => string, handlers: Handlers
   useEffect(() => {
     if (key === null) return
     let source: EventSource | null = null
-    let timer = 0, wait = 500, lost = false, ended = false
-    let due = 0, ticked = Date.now()
+    let timer = 0, wait = 500, lost = false, ended = false, failed = 0
+    let due = 0, ticked = Date.now(), read = 0
     const close = () => {
       clearTimeout(timer)
       timer = 0
@@ -60,12 +62,14 @@ export function useLive(key: string | null, at: () => string, handlers: Handlers
       source.onerror = () => {
         close()
         lost = true
-        say('away')
+        if (link !== 'held') say('away')
+        if (++failed > 2) void held()
         timer = window.setTimeout(open, wait)
         wait = Math.min(wait * 2, 5000)
       }
       source.addEventListener('beat', e => {
         wait = 500
+        failed = 0
         tellTime(parse<{ now_ms: number }>((e as MessageEvent).data).now_ms)
         due = Date.now() + nextBeat
         say('live')
@@ -76,15 +80,20 @@ export function useLive(key: string | null, at: () => string, handlers: Handlers
         own.addEventListener(kind, e => now.current.handlers[kind]?.(parse((e as MessageEvent).data)))
       }
     }
-    /** No beat came in time: whether the server is there at all is asked in another way. */
+    /** Events do not come: whether the server is there at all is asked in another way. */
+    const held = async () => {
+      const there = await answers()
+      if (ended || !lost) return
+      say(there ? 'held' : 'away')
+      if (!there || Date.now() - read < readAnew) return
+      read = Date.now()
+      ;(now.current.handlers.reset ?? now.current.back)({})
+    }
     const overdue = async () => {
       close()
       lost = true
-      const there = await answers()
-      if (ended) return
-      say(there ? 'held' : 'away')
-      if (there) (now.current.handlers.reset ?? now.current.back)({})
-      open()
+      await held()
+      if (!ended) open()
     }
     const tick = () => {
       const slept = Date.now() - ticked > asleep

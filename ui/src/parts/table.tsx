@@ -193,6 +193,8 @@ export function Table<T>(p: TableProps<T>) {
     else if (e.key === 'Enter' && row && p.href) { e.preventDefault(); go(p.href(row)) }
     else if (e.key === ' ' && row && p.onSelect) { e.preventDefault(); p.onSelect(p.id(row), !p.selected?.has(p.id(row))) }
   }
+  // The table is one stop of the tab key: its rows are gone through by arrows, however many.
+  useLayoutEffect(() => { box.current!.querySelectorAll<HTMLElement>('[role=gridcell] a').forEach(a => { a.tabIndex = -1 }) })
   const template = (p.onSelect ? '36px ' : '') + p.columns.map(c => c.grow ? `minmax(${c.width}px, 1fr)` : `${c.width}px`).join(' ')
   const least = p.columns.reduce((w, c) => w + c.width, p.onSelect ? 36 : 0)
   const items = []

@@ -81,7 +81,7 @@ function Blob({ id, blob, name }: { id: string; blob: BlobRef; name: string }) {
   return (
     <span class="blob">
       {shown && !plain && <img src={at} alt={`${name}, an image`} loading="lazy" onError={() => setPlain(true)} />}
-      {!shown && <button onClick={() => show(true)}>Show</button>} <a class="link" href={at} download={name} title="Download it">{bytes(blob.size)}</a> <span class="note mono" title={blob.checksum}>{shortSum(blob.checksum)}</span>
+      {!shown && <button onClick={() => show(true)}>Show</button>} <a class="link" href={at} download={name} title="Download it" aria-label={`Download ${name}, ${bytes(blob.size)}`}>{bytes(blob.size)}</a> <span class="note mono" title={blob.checksum}>{shortSum(blob.checksum)}</span>
     </span>
   )
 }

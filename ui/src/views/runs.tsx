@@ -1,9 +1,10 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, number, url } from '../lib/api'
 import { colorOf } from '../lib/color'
 import { brief, column, count, duration, text, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at, go, useQuery } from '../lib/router'
+import { betterOf, telling } from '../lib/runs'
 import { type Cell, cellOf } from '../lib/save'
 import type { NameItem, Page, RunItem } from '../lib/types'
 import { useLoad, useSettled } from '../lib/use'
@@ -23,11 +24,12 @@ export function Runs() {
   const q = useSettled(typed), rule = useSettled(where, 500)
   useEffect(() => { setQuery({ q, where: rule }) }, [q, rule])
   const status = query.get('status') ?? '', sort = query.get('sort') ?? '-updated'
-  const columns = query.getAll('col')
-  const metric = columns.filter(c => c.startsWith('metric:')).map(c => c.slice(7)), meta = columns.filter(c => !c.startsWith('metric:'))
+  const own = query.has('col') ? query.getAll('col').filter(Boolean) : null
+  const [usual, askUsual] = useUsual()
+  const columns = own ?? usual, { metric, meta } = partsOf(columns)
   const rules = rule.split(',').map(s => s.trim()).filter(Boolean)
-  const rows = useRows<RunItem>(JSON.stringify([q, rule, status, sort, columns]), (offset, limit, signal) =>
-    get<Page<RunItem>>('runs', { q, where: rules, status, sort, metric, meta, offset, limit }, signal))
+  const rows = useRows<RunItem>(JSON.stringify([q, rule, status, sort, own]), async (offset, limit, signal) =>
+    get<Page<RunItem>>('runs', { q, where: rules, status, sort, ...partsOf(own ?? await askUsual()), offset, limit }, signal))
   const soon = useThrottled(rows.reload, 1000)
   useLive('all', () => url('live'), { run: soon, 'run-gone': soon, reset: soon }, soon)
   useEffect(() => { kept = chosen }, [chosen])
@@ -47,7 +49,7 @@ export function Runs() {
         <Choice label="Status" value={status} set={v => setQuery({ status: v })} options={[['', 'All'], ['running', 'Running'], ['done', 'Done'], ['failed', 'Failed']]} />
         <span class="note total" aria-live="polite">{rows.total === null ? '' : `${count(rows.total)} ${rows.total === 1 ? 'run' : 'runs'}`}</span>
         <span class="push" />
-        <Columns chosen={columns} set={cols => setQuery({ col: cols })} />
+        <Columns chosen={columns} set={cols => setQuery({ col: cols.length ? cols : [''] })} />
         <Export name="runs" total={rows.total} page={(offset, limit, signal) => get<Page<RunItem>>('runs', { q, where: rules, status, sort, metric, meta, offset, limit }, signal)} table={items => tableOf(metric, meta, items)} />
         {chosen.size > 0 && <button onClick={() => choose(new Set())}>Choose none</button>}
         <button class="primary go" disabled={chosen.size === 1 || first.length < 2} title={chosen.size ? 'Compare the chosen runs' : 'Compare the first runs of the list'} onClick={() => go(at.compare(chosen.size ? [...chosen] : first))}>Compare{chosen.size ? ` ${chosen.size}` : first.length > 1 ? ` first ${first.length}` : ''}</button>
@@ -61,6 +63,20 @@ export function Runs() {
       </section>
     </>
   )
+}
+
+const partsOf = (columns: string[]) => ({ metric: columns.filter(c => c.startsWith('metric:')).map(c => c.slice(7)), meta: columns.filter(c => !c.startsWith('metric:')) })
+
+/** The columns of a list for which none were chosen: the metrics that say most. They are known when its rows are. */
+function useUsual(): [string[], () => Promise<string[]>] {
+  const [usual, setUsual] = useState<string[]>([])
+  const asked = useRef<Promise<string[]> | null>(null)
+  return [usual, () => asked.current ??= get<Page<NameItem>>('names', { limit: 2000 }).then(n => {
+    const found = telling(n.items.map(i => i.name), 2).map(name => 'metric:' + name)
+    if (!found.length) asked.current = null
+    setUsual(found)
+    return found
+  }, () => { asked.current = null; return [] })]
 }
 
 /** Runs as rows of a table, with the columns that are chosen. */
@@ -78,7 +94,7 @@ const metricWidth = (name: string) => Math.min(130, Math.max(100, Math.ceil(38 +
 /** The columns of runs; best has the best value of metrics of which it is known what is better. */
 export function columnsOf(extra: string[], best?: Map<string, number>): Column<RunItem>[] {
   const own: Column<RunItem>[] = extra.map(key => key.startsWith('metric:') ? {
-    key, title: key.slice(7), width: metricWidth(key.slice(7)), right: true, sort: key, down: true,
+    key, title: key.slice(7), width: metricWidth(key.slice(7)), right: true, sort: key, down: betterOf(key.slice(7)) !== 'lower',
     cell: r => {
       const m = r.metrics.find(m => m.name === key.slice(7))
       const top = m && best?.get(key) === number(m.last)
