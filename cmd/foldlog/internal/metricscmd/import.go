@@ -56,6 +56,9 @@ a torn end is told.`,
 	f.BoolVar(&flags.force, "force", false, "replace --out even if it is another stream")
 	flags.reading.addFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if flags.slug == "" {
+			return cli.Usagef("--slug is missing: the name of the run")
+		}
 		if err := metrics.CheckSlug(flags.slug); err != nil {
 			return &cli.UsageError{Err: fmt.Errorf("--slug: %w", err)}
 		}

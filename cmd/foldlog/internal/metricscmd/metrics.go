@@ -104,7 +104,7 @@ var rules = []cli.HintRule{
 }
 
 // eachStream calls fn for every stream, tells what fails, and fails at the end
-// if anything did. One stream alone fails on its own.
+// if anything did. One stream alone fails on its own; a server that is away ends it.
 func (a *app) eachStream(doing string, paths []string, fn func(path string) error) error {
 	faulty := 0
 	for _, path := range paths {
@@ -112,7 +112,7 @@ func (a *app) eachStream(doing string, paths []string, fn func(path string) erro
 		switch {
 		case err == nil:
 			continue
-		case len(paths) == 1, errors.Is(err, cli.ErrOutputClosed), isCancelled(err):
+		case len(paths) == 1, errors.Is(err, cli.ErrOutputClosed), errors.Is(err, metrics.ErrAway), isCancelled(err):
 			return advise(err)
 		}
 		faulty++

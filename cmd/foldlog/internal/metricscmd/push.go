@@ -3,6 +3,7 @@ package metricscmd
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 
 	"github.com/spf13/cobra"
@@ -67,7 +68,11 @@ func (a *app) pushClient(to string) (metrics.Client, error) {
 		err = fmt.Errorf("%w: %q is no server", metrics.ErrTarget, to)
 	}
 	if err != nil {
-		return metrics.Client{}, &cli.UsageError{Err: fmt.Errorf("--to: %w", err)}
+		err = &cli.UsageError{Err: fmt.Errorf("--to: %w", err)}
+		if host, port, split := net.SplitHostPort(to); split == nil && host != "" && port != "" {
+			err = cli.WithHint(err, "did you mean http://"+to+"?")
+		}
+		return metrics.Client{}, err
 	}
 	return metrics.Client{Base: t.URL, Token: a.Var("FOLDLOG_TOKEN"), HTTP: &http.Client{Timeout: metrics.DefaultRequestTimeout}}, nil
 }

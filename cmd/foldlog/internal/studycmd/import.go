@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,9 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
+	if isSQLite(f) {
+		return cli.WithHint(errors.New("it is an SQLite database, and no file of Optuna's JournalStorage"), copyStudy)
+	}
 	bar := a.NewProgress("import "+from, cli.Bytes)
 	defer bar.Close()
 	told := &toldLines{bar: bar}
@@ -78,9 +82,22 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 		a.Notef("%s without effect, as in Optuna: what came too late, or a second time", cli.Plural(done.Ignored, "record"))
 	}
 	if done.Lost > 0 {
-		return fmt.Errorf("%s could not be used, the first: %w", cli.Plural(done.Lost, "line"), told.first)
+		err = fmt.Errorf("%s could not be used, the first: %w", cli.Plural(done.Lost, "line"), told.first)
+		if done.Studies == 0 {
+			err = cli.WithHint(err, copyStudy)
+		}
 	}
-	return nil
+	return err
+}
+
+// copyStudy is how studies of Optuna's other storages become a file that can be imported.
+const copyStudy = "optuna.copy_study(from_study_name=..., from_storage=..., to_storage=...) with a JournalStorage makes a file that can be imported"
+
+// isSQLite tells a database by its first bytes.
+func isSQLite(f io.ReaderAt) bool {
+	head := make([]byte, 15)
+	n, _ := f.ReadAt(head, 0) // a pipe has no beginning to look at
+	return string(head[:n]) == "SQLite format 3"
 }
 
 func studiesText(n int) string {
