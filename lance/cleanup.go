@@ -3,6 +3,7 @@ package lance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -166,6 +167,9 @@ func (c *cleaner) plan(ctx context.Context) (old []uint64, named, dropped map[st
 	named, dropped = map[string]bool{}, map[string]bool{}
 	for i, v := range versions {
 		m, err := readManifest(ctx, c.d.store, v.Version)
+		if errors.Is(err, ErrNotFound) && i > 0 {
+			continue // another clean-up was faster
+		}
 		if err != nil {
 			return nil, nil, nil, err
 		}
