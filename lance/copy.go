@@ -22,9 +22,6 @@ type CopyStats struct {
 	Bytes int64
 }
 
-// copyPart is how much of a large object is in memory at once, in bytes.
-const copyPart = 8 << 20
-
 // Copy writes the version, with all its files and no version before it, into another
 // store, its manifest last: until then there is no dataset. It is ErrExists if there is
 // one already. The version is pinned meanwhile, if its store can be written to. The
@@ -115,28 +112,30 @@ type copier struct {
 	stats    CopyStats
 }
 
-// object copies one object, a part at a time.
+// object copies one object.
 func (c *copier) object(ctx context.Context, info objstore.Info) error {
-	w, err := c.to.Create(ctx, info.Key)
-	if err != nil {
-		return err
-	}
-	defer w.Abort()
-	for off := int64(0); off < info.Size; {
-		n := min(copyPart, info.Size-off)
-		b, err := c.from.GetRange(ctx, info.Key, off, n)
-		if err != nil {
-			return missing(info.Key, err)
-		}
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-		off += n
-		c.stats.Bytes += n
-		if c.progress != nil {
+	err := objstore.CopyTo(ctx, c.to, named{c.from}, info, func(n int64) {
+		if c.stats.Bytes += n; c.progress != nil {
 			c.progress(c.stats.Bytes, c.total)
 		}
+	})
+	if err == nil {
+		c.stats.Files++
 	}
-	c.stats.Files++
-	return w.Close()
+	return err
+}
+
+// named reads objects that a version names: one that is not there is corruption.
+type named struct{ objstore.Store }
+
+// Get implements objstore.Store.
+func (n named) Get(ctx context.Context, key string, limit int64) ([]byte, error) {
+	b, err := n.Store.Get(ctx, key, limit)
+	return b, missing(key, err)
+}
+
+// GetRange implements objstore.Store.
+func (n named) GetRange(ctx context.Context, key string, off, size int64) ([]byte, error) {
+	b, err := n.Store.GetRange(ctx, key, off, size)
+	return b, missing(key, err)
 }

@@ -250,6 +250,9 @@ func TestDeletedRowsAreGone(t *testing.T) {
 	if _, err := d.Delete(t.Context(), nil); err == nil {
 		t.Error("an empty filter was accepted")
 	}
+	if _, err := d.Delete(t.Context(), []Condition{{Column: "seq", Op: Satisfies, Holds: func(arrow.Array, int) bool { return true }}}); err == nil {
+		t.Error("rows were deleted by a function")
+	}
 	same(t, "verification", nil, faults(t, d))
 }
 

@@ -13,7 +13,8 @@ import (
 // it, into another store, the table's manifest last: until then there is no dataset. It
 // is lance.ErrExists if there is one already. What it copies is pinned meanwhile, if the
 // store can be written to. The copy has the shards under their ids, so a writer that
-// claims one there goes on as if alone.
+// claims one there goes on as if alone. Memory is that of objstore.CopyPart. Progress is told
+// no total until the table itself is copied, which is last.
 func (t *Table) Copy(ctx context.Context, to objstore.Store, opts lance.CopyOptions) (lance.CopyStats, error) {
 	if _, err := lance.Open(ctx, to, lance.OpenOptions{}); !errors.Is(err, lance.ErrNotFound) {
 		if err == nil {
@@ -22,7 +23,7 @@ func (t *Table) Copy(ctx context.Context, to objstore.Store, opts lance.CopyOpti
 		return lance.CopyStats{}, fmt.Errorf("copy: %w", err)
 	}
 	for try := 1; ; try++ {
-		c := &copying{t: t, to: to}
+		c := &copying{t: t, to: to, progress: opts.Progress}
 		err := c.run(ctx, opts)
 		if err == nil || try == planTries || !gone(err) {
 			return c.stats, err
@@ -31,9 +32,10 @@ func (t *Table) Copy(ctx context.Context, to objstore.Store, opts lance.CopyOpti
 }
 
 type copying struct {
-	t     *Table
-	to    objstore.Store
-	stats lance.CopyStats
+	t        *Table
+	to       objstore.Store
+	progress func(done, total int64)
+	stats    lance.CopyStats
 }
 
 func (c *copying) run(ctx context.Context, opts lance.CopyOptions) error {
@@ -57,6 +59,10 @@ func (c *copying) run(ctx context.Context, opts lance.CopyOptions) error {
 			return fmt.Errorf("copy shard %s: %w", s.id, err)
 		}
 	}
+	before := c.stats.Bytes
+	if c.progress != nil {
+		opts.Progress = func(done, total int64) { c.progress(before+done, before+total) }
+	}
 	stats, err := v.base.Copy(ctx, c.to, opts)
 	c.stats.Files += stats.Files
 	c.stats.Bytes += stats.Bytes
@@ -69,37 +75,37 @@ func (c *copying) shard(ctx context.Context, s *state) error {
 	if err := c.below(ctx, shardDir(s.id)+"wal/"); err != nil {
 		return err
 	}
-	key := manifestKey(s.id, s.version)
-	if err := c.object(ctx, key); err != nil {
+	info, err := c.t.store.Stat(ctx, manifestKey(s.id, s.version))
+	if err == nil {
+		err = c.object(ctx, info)
+	}
+	if err != nil {
 		return err
 	}
 	return putHint(ctx, c.to, s.id, s.version)
 }
 
-// below copies the objects of a directory, which are small enough for memory.
+// below copies the objects of a directory.
 func (c *copying) below(ctx context.Context, dir string) error {
 	for info, err := range c.t.store.List(ctx, objstore.ListOptions{Prefix: dir}) {
-		if err != nil {
-			return err
+		if err == nil {
+			err = c.object(ctx, info)
 		}
-		if err := c.object(ctx, info.Key); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// maxObject bounds a file of a generation, in bytes.
-const maxObject = 4 << 30
-
-func (c *copying) object(ctx context.Context, key string) error {
-	b, err := c.t.store.Get(ctx, key, maxObject)
-	if err == nil {
-		err = c.to.Put(ctx, key, b)
-	}
+func (c *copying) object(ctx context.Context, info objstore.Info) error {
+	err := objstore.CopyTo(ctx, c.to, c.t.store, info, func(n int64) {
+		if c.stats.Bytes += n; c.progress != nil {
+			c.progress(c.stats.Bytes, 0)
+		}
+	})
 	if err == nil {
 		c.stats.Files++
-		c.stats.Bytes += int64(len(b))
 	}
 	return err
 }
