@@ -3,8 +3,13 @@ package datagen
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/foldlog/foldlog/lance/memwal"
 )
 
 // Filter selects items. The zero value is all of them.
@@ -132,16 +137,27 @@ func (v *View) Failures(ctx context.Context, item string) iter.Seq2[ItemFailed, 
 			}
 			return
 		}
-		for e, err := range v.All(ctx) {
-			if err != nil {
-				yield(ItemFailed{}, err)
-				return
+		err := v.failed(ctx, func(e *Event) error {
+			if e.Failure != nil && !yield(ItemFailed{e.Item, ItemFailure{*e.Failure, origin(e)}}, nil) {
+				return errEnough
 			}
-			if e.Failure != nil && !yield(ItemFailed{e.Item, ItemFailure{*e.Failure, origin(&e)}}, nil) {
-				return
-			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(ItemFailed{}, fmt.Errorf("list failures: %w", err))
 		}
 	}
+}
+
+// failed passes over the events of the kinds that may be failures. Of other rows only
+// the kind is read.
+func (v *View) failed(ctx context.Context, take func(*Event) error) error {
+	p := newPass(v, LightColumns, take, func(rec arrow.RecordBatch) error { return decodeAll(rec, take) })
+	p.kinds = []Kind{StepFailed}
+	if schema := v.state().Base().Schema(); schema.HasField(fields[colStatus].Name) {
+		p.kinds = append(p.kinds, ItemEnded) // which may be a failure in version 2
+	}
+	return v.held(ctx, func(m *memwal.View) error { return p.run(ctx, m) })
 }
 
 // Classes passes over the log and tells what is to be done about any key: fresh,

@@ -21,6 +21,7 @@ type pass struct {
 	columns func(*arrow.Schema) []string
 	event   func(*Event) error
 	batch   func(arrow.RecordBatch) error
+	kinds   []Kind // nil is all
 	// seen has what the first copy of an event says, more what others say.
 	seen  map[string]uint64
 	more  map[contents]bool
@@ -59,12 +60,28 @@ func (p *pass) run(ctx context.Context, m *memwal.View) error {
 			return err
 		}
 		for i := range g.events {
-			if err := p.offer(&g.events[i]); err != nil {
+			e := &g.events[i]
+			if p.kinds != nil && !slices.Contains(p.kinds, e.Kind) {
+				continue
+			}
+			if err := p.offer(e); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// filter is what the rows of the base must satisfy.
+func (p *pass) filter() []lance.Condition {
+	if p.kinds == nil {
+		return nil
+	}
+	in := make([]any, len(p.kinds))
+	for i, k := range p.kinds {
+		in[i] = string(k)
+	}
+	return []lance.Condition{{Column: fields[colKind].Name, Op: lance.In, Values: in}}
 }
 
 // offer passes an event on that is new, or differs from its copies before.
@@ -94,7 +111,7 @@ func (p *pass) fresh(e *Event) bool {
 func (p *pass) base(ctx context.Context, d *lance.Dataset) error {
 	key := fields[colEventID].Name
 	p.again = nil
-	opts := lance.ScanOptions{Columns: p.columns(d.Schema())}
+	opts := lance.ScanOptions{Columns: p.columns(d.Schema()), Filter: p.filter()}
 	if len(p.seen) > 0 && !slices.Contains(opts.Columns, key) {
 		opts.Columns = append(opts.Columns, key)
 	}

@@ -77,11 +77,16 @@ type Upkeep struct {
 
 // Summarize tells what a log holds at a view of it, but not where it lies.
 func Summarize(ctx context.Context, l *datagen.Log, v *datagen.View) (Status, error) {
-	s := Status{Steps: []StepCounts{}, Failures: []FailureRoll{}, Writers: []Writer{}}
 	o, err := v.Overview(ctx)
 	if err != nil {
-		return s, err
+		return Status{}, err
 	}
+	return StatusOf(ctx, l, o)
+}
+
+// StatusOf is Summarize for a view whose overview is there.
+func StatusOf(ctx context.Context, l *datagen.Log, o datagen.Overview) (Status, error) {
+	s := Status{Steps: []StepCounts{}, Failures: []FailureRoll{}, Writers: []Writer{}}
 	s.Events, s.Items, s.Roots, s.Suspects = o.Events, o.Items, o.Roots, o.Suspects
 	s.States = States(o.Status)
 	for _, st := range o.Steps {

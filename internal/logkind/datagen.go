@@ -96,11 +96,11 @@ func (k datagenKind) Inspect(ctx context.Context, log string) (Inspection, error
 	if err != nil {
 		return found, err
 	}
-	s, err := datagenview.Summarize(ctx, l, v)
+	o, err := v.Overview(ctx)
 	if err != nil {
 		return found, err
 	}
-	o, err := v.Overview(ctx)
+	s, err := datagenview.StatusOf(ctx, l, o)
 	if err != nil {
 		return found, err
 	}
