@@ -177,6 +177,22 @@ test('menus are on the screen of a phone', { skip }, async () => {
   }
 })
 
+test('studies are sorted and found, and the address says how', { skip }, () => on('/studies', async page => {
+  const names = async () => (await page.locator('.tr:not(.th) a').allInnerTexts()).join()
+  await until('both', async () => (await names()).length > 20)
+  await page.getByRole('columnheader', { name: 'Trials' }).getByRole('button').click()
+  await until('most trials first', async () => await names() === 'vision-search,size-and-loss')
+  await page.getByRole('columnheader', { name: 'Trials' }).getByRole('button').click()
+  await until('fewest trials first', async () => await names() === 'size-and-loss,vision-search')
+  await page.getByRole('columnheader', { name: 'Best' }).getByRole('button').click()
+  await until('what has none last', async () => await names() === 'vision-search,size-and-loss')
+  await page.getByLabel('Filter by name').fill('^size|none')
+  await until('one', async () => await names() === 'size-and-loss')
+  await page.reload()
+  await until('the same', async () => await names() === 'size-and-loss')
+  assert.equal(new URL(page.url()).searchParams.get('q'), '^size|none')
+}))
+
 test('what a study shows is in its address', { skip }, async () => {
   const list = (await (await fetch(server.base + '/api/v1/studies')).json()).items
   const id = list.find(s => s.name === 'vision-search').id

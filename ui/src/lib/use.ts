@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from './api'
 import { onTime, serverNow } from './clock'
+import { useQuery } from './router'
 
 export interface Loaded<T> { data: T | null; error: Error | null; loading: boolean; reload: () => void; set: (f: (old: T) => T) => void }
 
@@ -55,6 +56,15 @@ export function useSettled<T>(value: T, ms = 200): T {
     return () => clearTimeout(t)
   }, [value, ms])
   return settled
+}
+
+/** What is typed into a filter, and the same a little later, which the address has. */
+export function useTyped(key: string): [string, (text: string) => void, string] {
+  const [query, set] = useQuery()
+  const [typed, type] = useState(query.get(key) ?? '')
+  const settled = useSettled(typed)
+  useEffect(() => { set({ [key]: settled }) }, [settled])
+  return [typed, type, settled]
 }
 
 /** A setting that this browser keeps. */

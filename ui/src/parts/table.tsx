@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { middle } from '../lib/format'
+import { count, middle } from '../lib/format'
 import { cameBack, go } from '../lib/router'
 
 // A table of any length: only the rows in sight are in the page, and only the
@@ -13,8 +13,10 @@ export interface Column<T> {
   /** takes what is left of the width */
   grow?: boolean
   right?: boolean
-  /** the key that the server sorts by */
+  /** the key that the server sorts by, or sorted */
   sort?: string
+  /** what sorted goes by; what is NaN or null comes last */
+  by?: (row: T) => string | number | null
   /** whether the first click sorts downwards */
   down?: boolean
   cell: (row: T) => ComponentChildren
@@ -251,6 +253,18 @@ function Row<T>({ i, p, row, active, template, onActive }: { i: number; p: Table
     </div>
   )
 }
+
+/** Rows that are all there, in the order of a column. */
+export function sorted<T>(list: T[], columns: Column<T>[], sort: string): T[] {
+  const by = columns.find(c => c.sort === sort.replace(/^[-+]/, ''))?.by, way = sort.startsWith('-') ? -1 : 1
+  if (!by) return list
+  const none = (v: string | number | null) => v === null || Number.isNaN(v)
+  return list.map(row => ({ row, v: by(row) })).sort(({ v: a }, { v: b }) =>
+    none(a) || none(b) ? Number(none(a)) - Number(none(b)) : way * (typeof a === 'string' ? a.localeCompare(String(b), undefined, { numeric: true }) : a! - Number(b))).map(r => r.row)
+}
+
+/** What is said of a list of which not all is there. */
+export const newest = (page: { total: number; items: unknown[] }) => page.total > page.items.length ? `, the newest ${count(page.items.length)} are shown` : ''
 
 /** Rows that are all there. */
 export function fixedRows<T>(list: T[]): Rows<T> {

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { get, post, put, seg } from '../../lib/api'
 import { bytes, count, duration, moment, plural, text } from '../../lib/format'
+import { useQuery } from '../../lib/router'
 import type { Annotation, Obj, Page, RunDetail } from '../../lib/types'
 import { useLoad } from '../../lib/use'
 import { Ago, Check, Copy, Empty, Long, Panel, Show } from '../../parts/basic'
@@ -84,7 +85,8 @@ function Labels({ run, reload }: { run: RunDetail; reload: () => void }) {
 }
 
 export function Annotations({ slug, version }: { slug: string; version: number }) {
-  const [only, setOnly] = useState(false)
+  const [q, set] = useQuery()
+  const only = q.get('only') === '1', setOnly = (on: boolean) => set({ only: on ? '1' : null })
   const list = useLoad(`annotations ${slug} ${version}`, s => get<Page<Annotation>>(`runs/${seg(slug)}/annotations`, { limit: 2000 }, s), true)
   return (
     <Panel title="Annotations" note={list.data ? plural(list.data.total, 'annotation') : undefined} actions={<Check on={only} set={setOnly}>Marks only</Check>}>
