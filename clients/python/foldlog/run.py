@@ -4,6 +4,7 @@ import atexit
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -50,7 +51,8 @@ def open(slug, description="", metadata=None, to=None, runtime=None, token=None,
                  "http(s)://HOST"; by default FOLDLOG_SERVER
     runtime      is metadata that every metric gets; it wins over the metric's
     token        is shown to servers; by default FOLDLOG_TOKEN
-    signals      tells whether `with` catches SIGINT and SIGTERM
+    signals      tells whether `with` catches SIGINT and SIGTERM, and the run
+                 without it SIGTERM where that would end the process at once
 
     A target whose file cannot be opened is a TargetError; a server that is away
     is not. Metadata beyond 64 KiB loses its list of sources to the sentence
@@ -63,7 +65,8 @@ class Run:
     """The handle of what runs an experiment. It may be used from any thread.
 
     As a context manager it ends the stream: with done; with the failure and
-    done after an exception; with neither after a signal, which is written.
+    done after an exception; with neither after a signal, which is written. A run
+    that nothing has ended when the program ends is ended in the same way then.
     """
 
     def __init__(self, slug, description="", metadata=None, to=None, runtime=None, token=None, signals=True, **options):
@@ -80,7 +83,9 @@ class Run:
         self.set_metadata(runtime)
         self._targets = _open_targets(_target_list(to), slug, token, options)
         self._emit(opening, urgent=True)
-        atexit.register(self.close)
+        atexit.register(self._at_exit)
+        if signals and _in_main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            self.catch_signals(signal.SIGTERM)
 
     @property
     def experiment(self):
@@ -194,7 +199,9 @@ class Run:
             if self._ended or self._pid != os.getpid():
                 return self._report
             self._ended = True
-        atexit.unregister(self.close)
+        atexit.unregister(self._at_exit)
+        if _in_main_thread():
+            self.release_signals()
         deadline = time.monotonic() + self._timeout
         self._report = Report([t.close(deadline) for t in self._targets])
         for t in self._report.targets:
@@ -215,27 +222,39 @@ class Run:
             for target in self._targets:
                 target.put(line)
 
+    def _at_exit(self):
+        """Ends a run that the program has not ended, as `with` would have. What
+        an exception was that ended the program is known; where somebody types,
+        it is only the latest one, which ended nothing."""
+        if not self._ended and self._pid == os.getpid():
+            error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
+            self._end(_signalled or error)
+
     def __enter__(self):
-        if self._signals and threading.current_thread() is threading.main_thread():
+        if self._signals and _in_main_thread():
+            self.release_signals()
             self.catch_signals()
         return self
 
     def __exit__(self, kind, error, trace):
         self.release_signals()
-        if self._ended:
-            return False
+        if not self._ended:
+            self._end(error)
+        return False
+
+    def _end(self, error):
+        """Ends the stream after an exception, or after none."""
         if error is None or isinstance(error, SystemExit) and error.code in (None, 0):
             self.done()
-        elif isinstance(error, KeyboardInterrupt):
+        elif isinstance(error, (KeyboardInterrupt, Interrupted)):
             if not self._interrupted:
-                self.interrupted("SIGINT")
+                self.interrupted(getattr(error, "signal", "SIGINT"))
             self.close()
         elif self._interrupted:
             self.close()
         else:
-            self.failed("%s: %s" % (kind.__name__, error))
+            self.failed("%s: %s" % (type(error).__name__, error))
             self.done()
-        return False
 
     def catch_signals(self, *signals):
         """Writes the interruption when one of the signals comes: SIGINT and
@@ -254,15 +273,29 @@ class Run:
         self._previous = {}
 
     def _on_signal(self, number, frame):
+        global _signalled
         previous = self._previous.get(number)
         self.release_signals()
+        if self._pid != os.getpid() and previous == signal.SIG_DFL:
+            os.kill(os.getpid(), number)  # a forked child dies of it, as without a run
+            return
         name = signal.Signals(number).name
         if not self._ended and self._pid == os.getpid():
             self.interrupted(name)
         if callable(previous):
             previous(number, frame)
         elif previous != signal.SIG_IGN:
-            raise Interrupted(name, number)
+            _signalled = Interrupted(name, number)
+            raise _signalled
+
+
+# The signal that ends this process, for the runs that it has besides the one that
+# caught it.
+_signalled = None
+
+
+def _in_main_thread():
+    return threading.current_thread() is threading.main_thread()
 
 
 class Experiment:

@@ -124,10 +124,86 @@ class Ends(Case):
         )
         self.assertEqual(self.kinds(), ["open"] + ["metric"] * 1000 + ["annotation"])
 
-    def test_the_end_of_the_program_flushes_without_done(self):
+    def test_the_end_of_the_program_is_done(self):
         status, _ = self.program("run = foldlog.open('r', to=to)\nrun.metric(0, 'v', 1)\n")
         self.assertEqual(status, 0)
-        self.assertEqual(self.kinds(), ["open", "metric"])
+        self.assertEqual(self.kinds(), ["open", "metric", "done"])
+
+    def test_a_closed_run_stays_without_done(self):
+        self.program("run = foldlog.open('r', to=to)\nrun.close()\n")
+        self.assertEqual(self.kinds(), ["open"])
+
+    def test_an_exception_that_ends_the_program_is_a_failure_and_done(self):
+        status, stderr = self.program("run = foldlog.open('r', to=to)\nrun.metric(4, 'v', 1)\nraise ValueError('loss is NaN')\n")
+        self.assertEqual(status, 1)
+        self.assertIn("ValueError: loss is NaN", stderr)
+        self.assertEqual(self.annotations(), ["failed: ValueError: loss is NaN"])
+        self.assertEqual((self.events()[-2]["step"], self.kinds()[-1]), (4, "done"))
+
+    def test_an_exception_that_was_caught_ends_nothing(self):
+        self.program("run = foldlog.open('r', to=to)\ntry:\n    raise ValueError('no')\nexcept ValueError:\n    pass\n")
+        self.assertEqual(self.kinds(), ["open", "done"])
+
+    def test_signals_interrupt_a_run_without_with(self):
+        for sent, want in ((signal.SIGTERM, 128 + 15), (signal.SIGINT, -signal.SIGINT)):
+            with self.subTest(sent.name):
+                status, _ = self.program(
+                    """
+                    run = foldlog.open("r", to=to)
+                    other = foldlog.open("other", to=to + "." + sys.argv[0])
+                    run.metric(3, "v", 1)
+                    print("ready", flush=True)
+                    time.sleep(60)
+                    """,
+                    "ready",
+                    sent,
+                )
+                self.assertEqual(status, want)
+                self.assertEqual(self.annotations()[-1], "interrupted by %s at step 3" % sent.name)
+                self.assertNotIn("done", self.kinds())
+                with open(self.path + ".-c") as f:
+                    self.assertIn("interrupted by %s at step 0" % sent.name, f.read().splitlines()[-1])
+
+    def test_the_signals_of_a_program_stay_its_own(self):
+        status, _ = self.program(
+            """
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            run = foldlog.open("r", to=to)
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            with foldlog.open("r", to=to, signals=False):
+                assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            with foldlog.open("r", to=to):
+                assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            third = foldlog.open("r", to=to)
+            third.done()
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            """
+        )
+        self.assertEqual(status, 0)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
+    def test_a_forked_child_dies_of_sigterm(self):
+        status, stderr = self.program(
+            """
+            run = foldlog.open("r", to=to)
+            r, w = os.pipe()
+            child = os.fork()
+            if child == 0:
+                try:
+                    os.write(w, b"!")
+                    time.sleep(60)
+                finally:
+                    os._exit(3)
+            os.read(r, 1)
+            os.kill(child, signal.SIGTERM)
+            _, status = os.waitpid(child, 0)
+            assert os.WTERMSIG(status) == signal.SIGTERM, status
+            """
+        )
+        self.assertEqual((status, stderr), (0, ""))
+        self.assertEqual(self.kinds(), ["open", "done"])
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
     def test_a_forked_child_does_not_write(self):
