@@ -9,4 +9,8 @@
 // memory, [OpenJournal] in a journal on disk. Its transactions ([Tx]) have one
 // method per operation. [Sweeper] fails trials whose owner has gone silent and
 // [DeliverOutbox] drives what has to happen after a trial ended.
+//
+// A program that searches begins with package asktell, which has an example: it asks
+// for trials, whose parameters the study's sampler suggests, and ends them. The
+// operations are below that.
 package study

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/foldlog/foldlog/internal/yamldoc"
@@ -21,7 +22,7 @@ func (p *param) conditions(n yamldoc.Node, before []study.SpaceParam) (list []st
 	for _, e := range entries {
 		i := slices.IndexFunc(before, func(q study.SpaceParam) bool { return q.Name == e.Key })
 		if i < 0 {
-			p.failf(e.At, "%q, which it depends on, is not declared before it", e.Key)
+			p.undeclared(e, before)
 			return nil
 		}
 		c := study.Condition{Param: e.Key}
@@ -33,6 +34,21 @@ func (p *param) conditions(n yamldoc.Node, before []study.SpaceParam) (list []st
 		list = append(list, c)
 	}
 	return list
+}
+
+// undeclared fails at a name that no parameter before has.
+func (p *param) undeclared(e yamldoc.Entry, before []study.SpaceParam) {
+	var names []string
+	for _, q := range before {
+		names = append(names, q.Name)
+	}
+	hint := "the parameters that others depend on stand before them"
+	if len(names) > 0 {
+		hint += "; " + yamldoc.Nearest(e.Key, names)
+	}
+	if p.err == nil {
+		p.err = e.At.Fail(fmt.Errorf("parameter %q: %q, which it depends on, is not declared before it", p.name, e.Key), hint)
+	}
 }
 
 func isCat(d study.Distribution) bool { _, ok := d.(*study.CatDist); return ok }

@@ -1,0 +1,71 @@
+package asktell_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/foldlog/foldlog/study"
+	"github.com/foldlog/foldlog/study/asktell"
+	"github.com/foldlog/foldlog/study/sampler"
+	"github.com/foldlog/foldlog/study/space"
+)
+
+// A search by a Go program: the sampler suggests, the program measures. Any number of
+// processes may do so at once, on one journal.
+func Example() {
+	dir, err := os.MkdirTemp("", "search")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	s, err := study.CreateJournal(ctx, filepath.Join(dir, "search.atj"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	vary, err := space.Parse("space", []byte("x: {type: float, low: -5, high: 5}"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	seed := uint64(7)
+	id, created, err := study.OpenOrCreate(ctx, s, study.Config{
+		Name: "parabola", Directions: []study.Direction{study.Minimize}, MetricNames: []string{"y"}, Space: vary, Seed: &seed,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if created { // without this the study has sampler.Default
+		err := s.Update(ctx, func(tx *study.Tx) error {
+			return tx.SetStudySystemAttr(id, sampler.Attribute, []byte(`"tpe:startup=5"`))
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	for range 30 {
+		number, err := asktell.Ask(ctx, s, id, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		trial, err := s.Snapshot().Trial(number)
+		if err != nil {
+			log.Fatal(err)
+		}
+		x, _ := trial.Param("x")
+		y := x.Value.F64() * x.Value.F64() // stands for the training
+		err = s.Update(ctx, func(tx *study.Tx) error { return asktell.End(tx, number, study.Completed(y)) })
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	best, err := s.Snapshot().Best(id)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("near the minimum:", best[0].Values[0] < 0.1)
+	// Output: near the minimum: true
+}
