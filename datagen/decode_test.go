@@ -117,7 +117,7 @@ func TestVersion2IsRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if sum, _ := s.Item("i"); sum.Status != it.Status || c.Of("i") != classOf(it.Status) || sum.Suspect {
+		if sum, _ := s.item("i"); sum.Status != it.Status || c.Of("i") != classOf(it.Status) || sum.Suspect {
 			t.Errorf("%s is summed up as %+v, %s", status, sum, c.Of("i"))
 		}
 	}
@@ -317,7 +317,7 @@ func readAll(t *rapid.T) {
 			t.Fatalf("%s became another item", line)
 		}
 		if err1 == nil {
-			sum, ok := s.Item(e.Item)
+			sum, ok := s.item(e.Item)
 			if !ok || c.Of(e.Item) != classOf(sum.Status) {
 				t.Fatalf("%+v is %s", sum, c.Of(e.Item))
 			}

@@ -249,15 +249,6 @@ type ItemSummary struct {
 	Suspect bool
 }
 
-// Item is what is known of an item; ok is false if there is none.
-func (s *Summary) Item(id string) (sum ItemSummary, ok bool) {
-	i, ok := s.index[hashItem(id)]
-	if !ok {
-		return ItemSummary{}, false
-	}
-	return s.summary(id, &s.items[i/chunk][i%chunk]), true
-}
-
 func (s *Summary) summary(id string, at *itemState) ItemSummary {
 	sum := ItemSummary{ID: id, Status: at.status(), Attempt: at.attempt, LastSeq: at.last - 1, Events: int(at.events),
 		Failures: int(at.failures), Updated: time.UnixMicro(at.lastAt).UTC(), Child: at.child, Suspect: at.suspect()}

@@ -98,9 +98,6 @@ func (f *Follower) Follow(ctx context.Context, every time.Duration, handle func(
 	}
 }
 
-// Torn is how many bytes of a line without its newline have come.
-func (f *Follower) Torn() int64 { return f.reader.lines.pending() }
-
 // Close closes the file. The torn tail is not handed over.
 func (f *Follower) Close() error {
 	if f.file == nil {

@@ -83,8 +83,8 @@ func TestFollowerWaitsForTheFileAndForEachNewline(t *testing.T) {
 		f.add(next[i : i+1])
 		f.expect()
 	}
-	if f.Torn() != int64(len(next)-1) {
-		t.Errorf("torn %d", f.Torn())
+	if f.reader.lines.pending() != int64(len(next)-1) {
+		t.Errorf("torn %d", f.reader.lines.pending())
 	}
 	f.add("\n" + "junk\n" + steps(3, 3))
 	f.expect("2:2", "bad 3", "4:3")

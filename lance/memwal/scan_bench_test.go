@@ -74,7 +74,7 @@ func makeBenchGenerations(ctx context.Context, s objstore.Store) error {
 		return err
 	}
 	v, err := table.View(ctx)
-	if err != nil || v.Generations() >= benchGens {
+	if err != nil || len(v.gens) >= benchGens {
 		return err
 	}
 	w, err := table.NewWriter(ctx, WriterOptions{MergeAfter: -1, MergeOptions: MergeOptions{KeepExisting: true}})
@@ -82,7 +82,7 @@ func makeBenchGenerations(ctx context.Context, s objstore.Store) error {
 		return err
 	}
 	defer w.Close()
-	for i := v.Generations(); i < benchGens; i++ {
+	for i := len(v.gens); i < benchGens; i++ {
 		lo := benchRows + i*benchGenRows
 		if err := w.Append(ctx, lancetest.EventBatch(lo, lo+benchGenRows, 1, 0)); err != nil {
 			return err

@@ -119,9 +119,6 @@ func (t *Table) plan(ctx context.Context) (*View, []*state, error) {
 // Base is the version of the table in the view.
 func (v *View) Base() *lance.Dataset { return v.base }
 
-// Generations counts the generations in the view.
-func (v *View) Generations() int { return len(v.gens) }
-
 // Batch is rows of one table of a view.
 type Batch struct {
 	arrow.RecordBatch
