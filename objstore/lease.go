@@ -170,6 +170,8 @@ type Lease struct {
 	number uint64
 	start  time.Time
 	lost   bool
+	// doubt is what was put as the next number without an answer, nil if there is no such.
+	doubt []byte
 }
 
 // Held reports whether the lease cannot have been taken yet, as far as this
@@ -218,18 +220,16 @@ func (l *Lease) succeed(ctx context.Context, release bool) error {
 	if l.lost {
 		return ErrLeaseLost
 	}
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
 	e := l.election
 	doc, err := json.Marshal(leaseDoc{Holder: l.holder, Nonce: rand.Text(), TermMS: e.opts.Term.Milliseconds(), Released: release})
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	err = e.store.PutIfAbsent(ctx, e.key(l.number+1), doc)
-	if errors.Is(err, ErrExists) {
-		l.lost = true
-		return ErrLeaseLost
-	}
-	if err != nil {
+	if err := l.put(ctx, doc); err != nil {
 		return err
 	}
 	n, all, err := e.latest(ctx)
@@ -246,4 +246,31 @@ func (l *Lease) succeed(ctx context.Context, release bool) error {
 		_ = e.store.Delete(ctx, key) // the next success tries again
 	}
 	return nil
+}
+
+// settle finds out what became of a number that was put without an answer, by putting it
+// again: if it is there it is ours, and the next one may follow.
+func (l *Lease) settle(ctx context.Context) error {
+	if l.doubt == nil {
+		return nil
+	}
+	if err := l.put(ctx, l.doubt); err != nil {
+		return err
+	}
+	l.number++
+	return nil
+}
+
+// put puts the next number.
+func (l *Lease) put(ctx context.Context, doc []byte) error {
+	err := l.election.store.PutIfAbsent(ctx, l.election.key(l.number+1), doc)
+	if errors.Is(err, ErrExists) {
+		l.lost = true
+		return ErrLeaseLost
+	}
+	l.doubt = nil
+	if err != nil {
+		l.doubt = doc
+	}
+	return err
 }

@@ -47,6 +47,37 @@ func TestALeaseIsTakenWhenItStoodStillForItsTerm(t *testing.T) {
 	})
 }
 
+// TestALeaseWhoseAnswersGetLostIsKept: some renewals took effect, some did not.
+func TestALeaseWhoseAnswersGetLostIsKept(t *testing.T) {
+	for name, done := range map[string][]bool{"done": {true}, "not done": {false}, "in turn": {true, false, true, true, false, false}} {
+		t.Run(name, func(t *testing.T) {
+			var fates []bool
+			s := NewFault(NewMemory(), func(c Call) Fate {
+				if len(fates) == 0 || c.Op != "put if absent" {
+					return Fate{}
+				}
+				fate := Fate{Err: ErrAmbiguous, Done: fates[0]}
+				fates = fates[1:]
+				return fate
+			})
+			a, b := election(t, s, "a"), election(t, s, "b")
+			l, err := a.Try(t.Context())
+			ok(t, err)
+			fates = done
+			for range done {
+				want(t, l.Renew(t.Context()), ErrAmbiguous)
+			}
+			ok(t, l.Renew(t.Context()))
+			ok(t, l.Renew(t.Context()))
+			_, err = b.Try(t.Context())
+			want(t, err, ErrLeaseHeld)
+			fates = done[:1]
+			want(t, l.Release(t.Context()), ErrAmbiguous)
+			want(t, l.Renew(t.Context()), ErrLeaseLost)
+		})
+	}
+}
+
 func TestAnObserverWhoJustCameWaitsAWholeTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewMemory()
