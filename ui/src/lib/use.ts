@@ -28,7 +28,7 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
       error => {
         if (abort.signal.aborted) return
         setState(s => ({ key, data: s.data, error, loading: false }))
-        if (error instanceof ApiError && passing.includes(error.status)) timer = window.setTimeout(() => setVersion(v => v + 1), 1500)
+        if (error instanceof ApiError && passing.includes(error.status)) timer = window.setTimeout(() => setVersion(v => v + 1), document.hidden ? 15_000 : 1500)
       })
     return () => { abort.abort(); clearTimeout(timer) }
   }, [key, version])
