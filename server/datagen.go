@@ -114,13 +114,13 @@ func (d *datagens) look(name string) *datagenLog {
 	return l
 }
 
-// keep forgets the logs that a scan has not seen.
-func (d *datagens) keep(seen map[string]bool) {
+// keep forgets the logs that were known before a scan and that it has not seen.
+func (d *datagens) keep(known []*datagenLog, seen map[string]bool) {
 	d.mu.Lock()
 	var gone []*datagenLog
-	for name, l := range d.logs {
-		if !seen[name] {
-			delete(d.logs, name)
+	for _, l := range known {
+		if !seen[l.path] && d.logs[l.path] == l {
+			delete(d.logs, l.path)
 			delete(d.byID, l.id)
 			gone = append(gone, l)
 		}

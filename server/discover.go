@@ -156,6 +156,8 @@ type sighting struct {
 
 // scan looks at everything under the root.
 func (d *discovery) scan() {
+	// What is made meanwhile, in a directory that was looked at before, is not seen.
+	journals, datagens := d.server.studies.all(), d.server.datagens.all()
 	seen := &sighting{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	if !d.walk(".", seen) {
 		return
@@ -165,8 +167,8 @@ func (d *discovery) scan() {
 			d.server.index.add(name)
 		}
 	}
-	d.server.studies.keep(seen.journals)
-	d.server.datagens.keep(seen.datagen)
+	d.server.studies.keep(journals, seen.journals)
+	d.server.datagens.keep(datagens, seen.datagen)
 	d.mu.Lock()
 	d.lances = seen.lances
 	d.mu.Unlock()

@@ -161,6 +161,7 @@ type sinkFile struct {
 	size    int64 // of the file
 	end     int64 // of its last whole line
 	broken  bool  // what is on the disk is not known
+	named   bool  // the names of the file and of its directories are durable
 	syncing sync.Mutex
 	synced  int64
 	found   int64 // the end of the last whole line when the file was opened
@@ -256,6 +257,12 @@ func (s *sink) write(f *sinkFile, offset int64, lines []byte) (int64, error) {
 	if !same {
 		return 0, conflict("other bytes", f.end)
 	}
+	if !f.named && f.file != nil {
+		if err := s.syncDirs(path.Dir(f.path)); err != nil {
+			return 0, fmt.Errorf("append to stream: %w", err)
+		}
+		f.named = true
+	}
 	if rest := lines[overlap:]; len(rest) > 0 {
 		if err := s.extend(f, rest); err != nil {
 			return 0, err
@@ -308,42 +315,32 @@ func (s *sink) reopen(f *sinkFile) error {
 	if err != nil {
 		return fmt.Errorf("append to stream: %w", errors.Join(err, file.Close()))
 	}
-	// Whoever wrote this need not have synced it.
-	f.file, f.info, f.synced, f.found, f.broken = s.open(file), info, 0, f.end, false
+	// Whoever wrote this need not have synced it, nor its name.
+	f.file, f.info, f.synced, f.found, f.broken, f.named = s.open(file), info, 0, f.end, false, false
 	return nil
 }
 
-// create makes the file, and its directory, durable names.
+// create makes the file and its directory.
 func (s *sink) create(f *sinkFile) error {
-	dir := path.Dir(f.path)
-	fresh := false
-	if _, err := s.root.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		fresh = true
-		if err := s.root.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("append to stream: %w", err)
-		}
+	if err := s.root.MkdirAll(path.Dir(f.path), 0o755); err != nil {
+		return fmt.Errorf("append to stream: %w", err)
 	}
 	file, err := s.root.OpenFile(f.path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return fmt.Errorf("append to stream: %w", err)
 	}
 	info, err := file.Stat()
-	if err == nil {
-		err = s.syncDirs(dir, fresh)
-	}
 	if err != nil {
 		return fmt.Errorf("append to stream: %w", errors.Join(err, file.Close()))
 	}
-	f.file, f.info, f.broken = s.open(file), info, false
+	f.file, f.info, f.broken, f.named = s.open(file), info, false, false
 	return nil
 }
 
-func (s *sink) syncDirs(dir string, fresh bool) error {
-	dirs := []string{dir}
-	if fresh {
-		dirs = append(dirs, metrics.RunsDir, ".")
-	}
-	for _, d := range dirs {
+// syncDirs makes the names durable that lead to the files of a run. Who made them need
+// not have come so far.
+func (s *sink) syncDirs(dir string) error {
+	for _, d := range []string{dir, metrics.RunsDir, "."} {
 		if err := s.fs.SyncDir(inRoot(s.root, d)); err != nil && !fsx.IsUnsupported(err) {
 			return err
 		}

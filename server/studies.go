@@ -118,13 +118,13 @@ func (st *studies) enqueue(log *journalLog) {
 	}
 }
 
-// keep forgets the journals that a scan has not seen.
-func (st *studies) keep(seen map[string]bool) {
+// keep forgets the journals that were known before a scan and that it has not seen.
+func (st *studies) keep(known []*journalLog, seen map[string]bool) {
 	st.mu.Lock()
 	var gone []*journalLog
-	for path, log := range st.journals {
-		if !seen[path] {
-			delete(st.journals, path)
+	for _, log := range known {
+		if !seen[log.path] && st.journals[log.path] == log {
+			delete(st.journals, log.path)
 			gone = append(gone, log)
 		}
 	}
@@ -423,11 +423,11 @@ func lostJournal(err error) bool {
 }
 
 func (l *journalLog) openWriter(ctx context.Context) (*journalWriter, error) {
-	if err := l.current(); err != nil {
-		return nil, err
-	}
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	if err := l.current(); err != nil { // here, so that none is opened after close
+		return nil, err
+	}
 	if l.writer == nil {
 		w, err := study.OpenJournal(ctx, l.fullPath(), &journal.WriterOptions{FS: l.owner.fs, Program: l.owner.server.program})
 		if err != nil {
