@@ -1,10 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,10 +47,13 @@ type broker struct {
 	stats *stats
 	boot  string // of this process: other processes count from 1 too
 
+	telling sync.Mutex // one at a time, so that nothing is told after what came later
+
 	mu      sync.Mutex
 	seq     uint64
 	kept    []message
-	changed map[string]func() (any, bool) // by kind and name: what is waiting to be told
+	changed map[string]change // by kind and name: what is waiting to be told
+	changes uint64            // so far
 	waiting bool
 	news    chan struct{} // closed and replaced with each message
 	topics  map[string]chan struct{}
@@ -57,8 +63,15 @@ type broker struct {
 }
 
 func newBroker(most int, stats *stats) *broker {
-	return &broker{most: most, stats: stats, boot: strconv.FormatInt(time.Now().UnixNano(), 36), changed: map[string]func() (any, bool){},
+	return &broker{most: most, stats: stats, boot: strconv.FormatInt(time.Now().UnixNano(), 36), changed: map[string]change{},
 		news: make(chan struct{}), topics: map[string]chan struct{}{}, ended: make(chan struct{})}
+}
+
+// change is the newest change of a thing, the at-th of all.
+type change struct {
+	topic string
+	at    uint64
+	what  func() (any, bool)
 }
 
 func (b *broker) close() { b.once.Do(func() { close(b.ended) }) }
@@ -73,25 +86,30 @@ func (b *broker) change(kind, name string, what func() (any, bool)) {
 		close(c)
 		delete(b.topics, topic)
 	}
-	b.changed[topic] = what
+	b.changes++
+	b.changed[topic] = change{topic, b.changes, what}
 	if !b.waiting {
 		b.waiting = true
 		time.AfterFunc(gatherFor, b.tell)
 	}
 }
 
+// tell makes messages of what has changed, in that order: a thing that is gone and there
+// again is there.
 func (b *broker) tell() {
+	b.telling.Lock()
+	defer b.telling.Unlock()
 	b.mu.Lock()
-	changed := b.changed
-	b.changed, b.waiting = map[string]func() (any, bool){}, false
+	changed := slices.SortedFunc(maps.Values(b.changed), func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	b.changed, b.waiting = map[string]change{}, false
 	b.mu.Unlock()
 	var list []message
-	for topic, what := range changed {
-		v, ok := what()
+	for _, c := range changed {
+		v, ok := c.what()
 		if !ok {
 			continue
 		}
-		kind, _, _ := strings.Cut(topic, " ")
+		kind, _, _ := strings.Cut(c.topic, " ")
 		if data, err := json.Marshal(v); err == nil {
 			list = append(list, message{kind: kind, data: data})
 		}

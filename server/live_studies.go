@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -52,8 +53,10 @@ func (s *Server) followStudy(e *eventStream, id string, log *journalLog, seen *s
 	for {
 		changed, gone := s.live.topic("study", id), s.live.topic("study-gone", id)
 		snap, err := log.snapshot(e.ctx)
-		if err != nil {
+		if errors.Is(err, study.ErrNotFound) || lostJournal(err) {
 			e.send("", "gone", []byte("{}"))
+		}
+		if err != nil { // the client comes back
 			return
 		}
 		if snap.Seq() < seen.Seq() {
