@@ -33,8 +33,8 @@ type param struct {
 	name    string
 	numeric bool
 	log     bool
-	lo, hi  float64 // bounds of all distributions it was drawn from, in its scale
-	seen    bool
+	lo, hi  float64        // bounds of all distributions it was drawn from, in its scale
+	of      []*study.Param // by trial, nil where it is missing
 }
 
 // readParams finds the parameters of trials, the declared ones first.
@@ -55,19 +55,24 @@ func readParams(st *study.Study, trials []*study.Trial) []*param {
 			add(p.Name)
 		}
 	}
-	for _, t := range trials {
+	for at, t := range trials {
 		for i := range t.Params {
-			add(t.Params[i].Name).see(&t.Params[i])
+			p := add(t.Params[i].Name)
+			if p.of == nil {
+				p.of = make([]*study.Param, len(trials))
+			}
+			p.of[at] = &t.Params[i]
+			p.see(&t.Params[i])
 		}
 	}
-	return slices.DeleteFunc(list, func(p *param) bool { return !p.seen })
+	return slices.DeleteFunc(list, func(p *param) bool { return p.of == nil })
 }
 
 // see widens what is known by one trial's value. A parameter is a number if all
 // its values are, and logarithmic if all of them were drawn so.
 func (p *param) see(v *study.Param) {
 	x, ok := numberOf(v.Value)
-	p.seen, p.numeric = true, p.numeric && ok
+	p.numeric = p.numeric && ok
 	if !ok {
 		return
 	}
@@ -119,16 +124,15 @@ func (p *param) place(x float64) float64 {
 	return 0.5
 }
 
-// column makes the parameter's column of some trials.
-func (p *param) column(trials []*study.Trial) *column {
-	c := &column{name: p.name, numeric: p.numeric, x: make([]float64, len(trials)), has: make([]bool, len(trials))}
+// column makes the parameter's column.
+func (p *param) column() *column {
+	c := &column{name: p.name, numeric: p.numeric, x: make([]float64, len(p.of)), has: make([]bool, len(p.of))}
 	var texts map[string]int
 	if !p.numeric {
-		texts = categories(p.name, trials)
+		texts = p.categories()
 	}
-	for i, t := range trials {
-		v, ok := t.Param(p.name)
-		if !ok {
+	for i, v := range p.of {
+		if v == nil {
 			continue
 		}
 		if p.numeric {
@@ -143,7 +147,7 @@ func (p *param) column(trials []*study.Trial) *column {
 		c.has[i] = true
 		c.trials++
 	}
-	c.absent = 1 - float64(c.trials)/float64(len(trials))
+	c.absent = 1 - float64(c.trials)/float64(len(p.of))
 	if p.numeric {
 		c.settleNumbers()
 	} else {
@@ -188,11 +192,11 @@ func (c *column) settleCategories(texts map[string]int) {
 	}
 }
 
-// categories numbers the values that a parameter has, the most frequent first.
-func categories(name string, trials []*study.Trial) map[string]int {
+// categories numbers the values that the parameter has, the most frequent first.
+func (p *param) categories() map[string]int {
 	count := map[string]int{}
-	for _, t := range trials {
-		if v, ok := t.Param(name); ok {
+	for _, v := range p.of {
+		if v != nil {
 			count[v.Text()]++
 		}
 	}

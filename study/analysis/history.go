@@ -95,13 +95,14 @@ func (p *param) slice(trials []*study.Trial, objective int) ParamSlice {
 		}
 		return float64(index[text])
 	}
-	for _, t := range trials {
-		v, ok := t.Param(p.name)
+	for i, t := range trials {
+		v := p.of[i]
 		x := math.NaN()
 		switch {
-		case ok && p.numeric:
+		case v == nil:
+		case p.numeric:
 			x, _ = numberOf(v.Value)
-		case ok:
+		default:
 			for text := range labels(v.Dist) {
 				category(text)
 			}

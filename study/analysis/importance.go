@@ -132,7 +132,7 @@ func Importances(snap *study.Snapshot, st *study.Study, opts *ImportanceOptions)
 	}
 	var columns []*column
 	for _, p := range readParams(st, trials) {
-		columns = append(columns, p.column(trials))
+		columns = append(columns, p.column())
 	}
 	scale(y, o.Ranks)
 	f := grow(columns, y, o.Trees, o.leaf(), o.Seed)
