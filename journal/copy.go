@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/foldlog/foldlog/internal/fsx"
@@ -39,8 +40,8 @@ type Copied struct {
 
 // Copy makes a copy of a journal that may be written to meanwhile: the history
 // of one moment, with the same data files, durable when it returns. The source
-// is checked as far as its chain of extents, one of an older format as far as its
-// lines. Where the destination exists it fails with [fs.ErrExist]; on an error
+// is checked as far as its lines, and refused with a [*CorruptError] if it is damaged.
+// Where the destination exists it fails with [fs.ErrExist]; on an error
 // nothing stays there.
 func Copy(ctx context.Context, from, to string, opts *CopyOptions) (*Copied, error) {
 	c, err := newCopier(from, to, opts)
@@ -77,8 +78,29 @@ func Copy(ctx context.Context, from, to string, opts *CopyOptions) (*Copied, err
 		if err := c.copyData(ctx, infos, done); err != nil {
 			return err
 		}
-		return c.writeHead(r.snap)
+		if err := c.writeHead(r.snap); err != nil {
+			return err
+		}
+		return c.verify(ctx)
 	})
+}
+
+// verify reads what was copied, before it is published: a fault is one of the source.
+func (c *copier) verify(ctx context.Context) error {
+	made := c.to
+	made.fs, made.head = c.fs, c.temporary()
+	r, err := newReader(made)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	err = r.Refresh(until{ctx, discard{}})
+	if fault := (*CorruptError)(nil); errors.As(err, &fault) && filepath.Dir(fault.Path) == c.to.data {
+		at := *fault
+		at.Path = c.from.dataFile(filepath.Base(fault.Path))
+		return &at
+	}
+	return err
 }
 
 // Salvage writes the longest sound beginning of a damaged journal to a new

@@ -126,6 +126,21 @@ func TestCopyThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestCopyRefusesADamagedLine(t *testing.T) {
+	s := newSpecimen(t)
+	for _, file := range []string{"data-a", "data-b"} {
+		s.write(s.data(file), bytes.ReplaceAll(s.read(s.data(file)), []byte("four"), []byte("FOUR")))
+	}
+	_, err := Copy(t.Context(), memPath, "/j/copy.atj", &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}})
+	var fault *CorruptError
+	if !errors.As(err, &fault) || !strings.HasPrefix(fault.Path, s.data("data-")) || fault.Seq != 4 {
+		t.Errorf("copy: %v, want a fault of operation 4 in the source", err)
+	}
+	if left := listing(s.mem, "/j"); strings.Contains(left, "copy") {
+		t.Errorf("left:\n%s", left)
+	}
+}
+
 func TestSalvageEndsWhereTheCheckRefuses(t *testing.T) {
 	s := newSpecimen(t)
 	refusal := errors.New("this one is wrong")

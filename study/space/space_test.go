@@ -194,7 +194,7 @@ func TestSpacesTravelAsJSON(t *testing.T) {
 func TestAConditionOnAMistakenNameSaysWhichIsMeant(t *testing.T) {
 	_, err := Parse("s.yaml", []byte("penalty: {type: bool}\nratio: {type: bool, when: {penality: true}}"))
 	var at *Error
-	if !errors.As(err, &at) || !strings.HasSuffix(at.Hint(), `did you mean "penalty"?`) {
-		t.Errorf("error %v, hint %q", err, at.Hint())
+	if !errors.As(err, &at) || !strings.HasSuffix(at.Advice, `did you mean "penalty"?`) {
+		t.Errorf("error %+v", err)
 	}
 }
