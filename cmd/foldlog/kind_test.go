@@ -49,7 +49,7 @@ func (lineKind) events(log string) ([]string, error) {
 	return lines[:len(lines)-1], nil
 }
 
-func (k lineKind) Summarize(_ context.Context, log string) (logkind.Summary, error) {
+func (k lineKind) Summarize(_ context.Context, log string, _ logkind.SummarizeOptions) (logkind.Summary, error) {
 	events, err := k.events(log)
 	return logkind.Summary{State: logkind.StateGood, Bytes: 2048, ModifiedMS: 1_000_000, Detail: cli.Plural(int64(len(events)), "event")}, err
 }

@@ -111,7 +111,7 @@ func (t *verifying) check(ctx context.Context, path string, directory bool) erro
 
 // logsUnder are the paths of the logs under a directory, those that cannot be read too.
 func (a *app) logsUnder(ctx context.Context, dir string) (paths []string, err error) {
-	err = a.List(ctx, dir, func(s logkind.Summary) error {
+	err = a.List(ctx, dir, logkind.SummarizeOptions{}, func(s logkind.Summary) error {
 		paths = append(paths, s.Path)
 		return nil
 	})

@@ -64,7 +64,7 @@ func (k datagenKind) openLog(ctx context.Context, log string) (*datagen.Log, err
 	return datagen.OpenDirIn(ctx, k.liveFS(), log, datagen.Options{})
 }
 
-func (k datagenKind) Summarize(ctx context.Context, log string) (Summary, error) {
+func (k datagenKind) Summarize(ctx context.Context, log string, _ SummarizeOptions) (Summary, error) {
 	return k.summarizeTable(ctx, log, func(_ *lance.Dataset, rows, waiting int64) string {
 		if waiting > 0 {
 			return cli.Plural(rows+waiting, "event") + ", " + cli.Count(waiting) + " of them to be merged"

@@ -14,18 +14,18 @@ import (
 
 // List calls emit for every log under root, in the order of paths, in which run-9 is
 // before run-10. What cannot be read is told and passed over, and makes the whole fail at the end.
-func (f Finder) List(ctx context.Context, root string, emit func(Summary) error) error {
+func (f Finder) List(ctx context.Context, root string, opts SummarizeOptions, emit func(Summary) error) error {
 	c, at, err := f.ReadingServer(root)
 	if err != nil {
 		return err
 	}
 	if c != nil {
-		return cli.Failed("ls", root, f.listAt(ctx, c, at, emit))
+		return cli.Failed("ls", root, f.listAt(ctx, c, at, opts, emit))
 	}
 	if _, err := os.Stat(root); err != nil {
 		return cli.Failed("ls", root, err)
 	}
-	l := lister{Finder: f, ctx: ctx, emit: emit, done: map[string]bool{}}
+	l := lister{Finder: f, ctx: ctx, opts: opts, emit: emit, done: map[string]bool{}}
 	if err := l.visit(root, false); err != nil {
 		return cli.Failed("ls", root, err)
 	}
@@ -43,6 +43,7 @@ func someUnreadable(n int) error {
 type lister struct {
 	Finder
 	ctx        context.Context
+	opts       SummarizeOptions
 	emit       func(Summary) error
 	done       map[string]bool
 	unreadable int
@@ -95,7 +96,7 @@ func (l *lister) tell(kind Kind, log string) error {
 	for _, part := range kind.Parts(log) {
 		l.done[part] = true
 	}
-	s, err := kind.Summarize(l.ctx, log)
+	s, err := kind.Summarize(l.ctx, log, l.opts)
 	if err != nil {
 		l.unreadable++
 		s.State, s.Detail = StateUnreadable, err.Error()
@@ -110,7 +111,7 @@ func (l *lister) skip(path string, err error) {
 }
 
 // listAt is list for a server, or a directory under its root.
-func (f Finder) listAt(ctx context.Context, c *remote.Client, at string, emit func(Summary) error) error {
+func (f Finder) listAt(ctx context.Context, c *remote.Client, at string, opts SummarizeOptions, emit func(Summary) error) error {
 	logs, waiting, err := c.Logs(ctx, at)
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func (f Finder) listAt(ctx context.Context, c *remote.Client, at string, emit fu
 	slices.SortFunc(logs, func(a, b remote.Log) int { return cli.CompareNames(a.Path, b.Path) })
 	w := World{c, ctx}
 	unreadable := 0
-	for s := range inOrder(logs, func(l remote.Log) Summary { return w.summarize(ctx, l) }) {
+	for s := range inOrder(logs, func(l remote.Log) Summary { return w.summarize(ctx, l, opts) }) {
 		if s.State == StateUnreadable {
 			unreadable++
 		}

@@ -23,7 +23,7 @@ func (w World) kindAt(ctx context.Context, l remote.Log) Kind {
 
 // summarize tells what ls shows. Of streams, which may be many, the server has said
 // all of it.
-func (w World) summarize(ctx context.Context, l remote.Log) Summary {
+func (w World) summarize(ctx context.Context, l remote.Log, opts SummarizeOptions) Summary {
 	s := Summary{State: StateGood, Bytes: l.Bytes, ModifiedMS: l.ModifiedMS}
 	kind := w.kindAt(ctx, l)
 	switch {
@@ -33,7 +33,7 @@ func (w World) summarize(ctx context.Context, l remote.Log) Summary {
 		s.Detail = streamWords(l)
 	default:
 		var err error
-		if s, err = kind.Summarize(ctx, "/"+l.Path); err != nil {
+		if s, err = kind.Summarize(ctx, "/"+l.Path, opts); err != nil {
 			s.State, s.Detail = StateUnreadable, err.Error()
 		}
 	}

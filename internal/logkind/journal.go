@@ -42,13 +42,17 @@ func (journalKind) Parts(log string) []string {
 	return parts
 }
 
-func (k journalKind) Summarize(ctx context.Context, log string) (Summary, error) {
+func (k journalKind) Summarize(ctx context.Context, log string, opts SummarizeOptions) (Summary, error) {
 	s := Summary{}
 	var err error
 	if s.ModifiedMS, err = journal.LastChange(log, k.reading()); err != nil {
 		return s, err
 	}
-	r, err := journal.OpenReader(log, k.reading())
+	reading := k.reading()
+	if !opts.Deep {
+		reading.FS = k.files(cheapAway)
+	}
+	r, err := journal.OpenReader(log, reading)
 	if err != nil {
 		return s, err
 	}
@@ -67,7 +71,7 @@ func (k journalKind) Summarize(ctx context.Context, log string) (Summary, error)
 	if r.Header().Format < journal.FormatVersion {
 		s.Detail = fmt.Sprintf("format %d, to be migrated", r.Header().Format)
 	} else {
-		s.Detail, err = studyWords(ctx, r, s.Bytes)
+		s.Detail, err = studyWords(ctx, r, k.whole(s.Bytes, opts))
 	}
 	if err != nil && ctx.Err() == nil {
 		s.State, s.Detail, err = StateFaulty, err.Error(), nil
@@ -75,20 +79,31 @@ func (k journalKind) Summarize(ctx context.Context, log string) (Summary, error)
 	return s, err
 }
 
-// cheapReplay is up to which size ls replays a journal to count its trials, in bytes, and
-// firstOps how many operations of a larger one it looks at to find out about which study
-// it is.
+// whole tells whether a journal is replayed to the end to count its trials: one that is
+// small, or any if that is asked for.
+func (k journalKind) whole(size int64, opts SummarizeOptions) bool {
+	if k.Server != nil {
+		return opts.Deep || size <= cheapAway
+	}
+	return opts.Deep || size <= cheapReplay
+}
+
+// cheapReplay is up to which size ls replays a journal of this machine, in bytes, and
+// cheapAway one at a server, of which it reads as much at once. Of a larger one it looks
+// at the first firstOps operations to find out about which study it is.
 const (
 	cheapReplay = 4 << 20
+	cheapAway   = 256 << 10
 	firstOps    = 100
 )
 
-// studyWords says what studies a journal holds.
-func studyWords(ctx context.Context, r *journal.Reader, size int64) (string, error) {
+// studyWords says what studies a journal holds, of which the first operations tell unless
+// the whole is asked for.
+func studyWords(ctx context.Context, r *journal.Reader, whole bool) (string, error) {
 	replay := study.NewReplay()
 	n := 0
 	err := readRecords(ctx, r, func(rec *journal.Record) error {
-		if n++; size > cheapReplay && n > firstOps {
+		if n++; !whole && n > firstOps {
 			return errFirstOps
 		}
 		return replay.Apply(rec)

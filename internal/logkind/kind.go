@@ -53,8 +53,9 @@ type Kind interface {
 	// it, so that ls does not look at them on their own.
 	Parts(log string) []string
 
-	// Summarize tells what ls shows. It must be cheap: no full replay.
-	Summarize(ctx context.Context, log string) (Summary, error)
+	// Summarize tells what ls shows. It must be cheap, no full replay, unless it is to
+	// be deep.
+	Summarize(ctx context.Context, log string, opts SummarizeOptions) (Summary, error)
 
 	// Inspect tells what the log is and holds.
 	Inspect(ctx context.Context, log string) (Inspection, error)
@@ -75,6 +76,11 @@ type Kind interface {
 	// Copy makes a consistent copy of a log that may be live at dest, which
 	// does not exist. On an error nothing is left at dest.
 	Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error)
+}
+
+// SummarizeOptions is the zero value or says how closely to look.
+type SummarizeOptions struct {
+	Deep bool // replay what must be replayed to tell all, however large or far away it is
 }
 
 // CatOptions says what Cat writes.

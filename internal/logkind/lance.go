@@ -115,7 +115,7 @@ func (w World) treeSize(ctx context.Context, dir string) (files, bytes, modified
 	return files, bytes, modifiedMS, err
 }
 
-func (k lanceKind) Summarize(ctx context.Context, log string) (Summary, error) {
+func (k lanceKind) Summarize(ctx context.Context, log string, _ SummarizeOptions) (Summary, error) {
 	return k.summarizeTable(ctx, log, func(d *lance.Dataset, rows, waiting int64) string {
 		text := fmt.Sprintf("version %d, %s", d.Version(), cli.Plural(rows, "row"))
 		if waiting > 0 {

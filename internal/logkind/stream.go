@@ -33,7 +33,7 @@ func (metricsKind) Identify(c Candidate) (string, error) {
 
 func (metricsKind) Parts(string) []string { return nil }
 
-func (k metricsKind) Summarize(_ context.Context, log string) (Summary, error) {
+func (k metricsKind) Summarize(_ context.Context, log string, _ SummarizeOptions) (Summary, error) {
 	f, err := k.Open(log)
 	if err != nil {
 		return Summary{}, err
