@@ -310,7 +310,9 @@ class ServerTarget:
         if self._memory is not None:
             self._take()
         self._up.sync(self._source.end())
-        if self._memory is not None:
+        # The first line alone may have been that of another process that opens alike: the
+        # stream then begins anew elsewhere.
+        if self._memory is not None and self._up.cursor > len(self._up.first_line or b"") + 1:
             self._bounded.taken += self._memory.trim(self._up.cursor)
 
     def _take(self):
