@@ -97,7 +97,7 @@ type Overview struct {
 	Journals int       `json:"journals"`
 	Datagen  int       `json:"datagen" doc:"experiments"`
 	Waiting  int       `json:"waiting" doc:"streams that have not been read to their end yet"`
-	Alive    []RunItem `json:"alive" doc:"runs that have said something within ten minutes and have not ended, the newest 100"`
+	Alive    []RunItem `json:"alive" doc:"runs that have said something within ten minutes and have neither ended nor been interrupted, the newest 100"`
 }
 
 // RunCounts is runs by status.
@@ -173,13 +173,13 @@ func (s *Server) dashboard(w http.ResponseWriter, r *http.Request) {
 	http.ServeFileFS(w, r, s.ui, name)
 }
 
-// alive are the runs that have said something lately and have not ended, the
-// newest first.
+// alive are the runs that have said something lately and have not ended, nor told of a
+// signal that stops them, the newest first.
 func (s *Server) alive() []RunItem {
 	since := time.Now().Add(-10 * time.Minute).UnixMilli()
 	var runs []*projection.Run
 	for _, run := range s.store.Runs() {
-		if run.Status == metrics.StatusRunning && run.LastTSMS >= since {
+		if run.Status == metrics.StatusRunning && run.Interrupted == "" && run.LastTSMS >= since {
 			runs = append(runs, run)
 		}
 	}

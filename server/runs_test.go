@@ -392,3 +392,33 @@ func TestAStreamThatIsWrittenTheMomentItIsMade(t *testing.T) {
 		t.Error("the stream is taken for the empty file")
 	}
 }
+
+func TestAliveIsWhatHasNotSaidThatItStops(t *testing.T) {
+	s := newSite(t, Options{})
+	now := time.Now().UnixMilli()
+	line := func(at int64, rest string) string { return fmt.Sprintf(`{"ts_ms":%d,%s}`, at, rest) + "\n" }
+	open := func(at int64, slug string) string {
+		return line(at, fmt.Sprintf(`"kind":"open","slug":%q,"description":"","metadata":{}`, slug))
+	}
+	signal := line(now, `"step":1,"kind":"annotation","annotation":"interrupted by SIGTERM at step 1","metadata":{"signal":"SIGTERM"}`)
+	for slug, text := range map[string]string{
+		"alive":   open(now, "alive"),
+		"resumed": open(now, "resumed") + signal + open(now, "resumed"),
+		"stopped": open(now, "stopped") + signal,
+		"done":    open(now, "done") + line(now, `"kind":"done","slug":"done"`),
+		"silent":  open(now-3_600_000, "silent"),
+	} {
+		s.write("runs/"+slug+"/0123456789abcdef.jsonl", text)
+	}
+	s.find.scan()
+	s.eventually("all runs are there", func() bool { return len(s.store.Runs()) == 5 && s.index.pending() == 0 })
+	var o Overview
+	s.get("/api/v1/overview", &o)
+	var got []string
+	for _, run := range o.Alive {
+		got = append(got, run.Slug)
+	}
+	if diff := cmp.Diff([]string{"alive", "resumed"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
