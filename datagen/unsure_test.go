@@ -147,3 +147,53 @@ func TestAWriterDoesNotComeBackInAShardThatWasRemoved(t *testing.T) {
 		t.Errorf("epochs %v, faults %v", it.Epochs, it.Faults)
 	}
 }
+
+// TestABlobIsFoundThoughItsGenerationWasMergedAndRemoved reads blobs in a view that is
+// older than that, and than a compaction which moved all rows.
+func TestABlobIsFoundThoughItsGenerationWasMergedAndRemoved(t *testing.T) {
+	mem := objstore.NewMemory()
+	l := newLog(t, mem)
+	image := func(item string) Change { return Set("image", BlobValue([]byte("image of "+item))) }
+	write := func(w *Writer, item string) {
+		s, err := w.Open(t.Context(), item, CreateOptions{})
+		check(t, err)
+		check(t, s.CheckpointEnd(t.Context(), step(0), []Change{image(item)}, EndCompleted))
+	}
+	tidy := func() {
+		for range 2 {
+			_, err := l.MaintainOnce(t.Context(), MaintainOptions{AnyAge: true, All: true, Rate: -1, Now: time.Now().Add(time.Hour)})
+			check(t, err)
+		}
+	}
+	first, second := newWriter(t, l), newWriter(t, l)
+	for i := range 4 {
+		write(first, fmt.Sprint("first-", i))
+	}
+	check(t, first.Close(t.Context()))
+	for i := range 4 {
+		write(second, fmt.Sprint("second-", i))
+	}
+	v, err := l.View(t.Context())
+	check(t, err)
+	refs := map[string]BlobRef{}
+	for it, err := range v.Folds(t.Context()) {
+		check(t, err)
+		f, _ := it.Field("image")
+		refs[it.ID] = f.Value().Blob
+	}
+	for _, reopen := range []bool{false, true} {
+		if reopen { // so that nothing is in memory
+			l2 := newLog(t, mem)
+			v, err = l2.View(t.Context())
+			check(t, err)
+			check(t, second.Close(t.Context()))
+			tidy()
+		}
+		for id, ref := range refs {
+			b, err := v.Blob(t.Context(), ref)
+			if err != nil || string(b) != "image of "+id {
+				t.Errorf("blob of %s, reopened %t: %q, %v", id, reopen, b, err)
+			}
+		}
+	}
+}

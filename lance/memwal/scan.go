@@ -35,15 +35,16 @@ type scan struct {
 // Scan yields each key once: the newest row of the shards, and the base's rows whose
 // keys no shard has. Keys that are deleted are left out. The filter and the limit hold
 // after that. Rows of generations come first, then the base in its order. A generation
-// that was merged and removed meanwhile is read from a newer base. Memory is that of a
-// scan, plus the keys of the generations, which are kept from scan to scan. Equality in
-// the filter finds rows by the base's indexes, and passes over generations by the
-// strings that they are known to have.
+// that was merged and removed meanwhile is read from a newer base, unless the addresses of
+// rows are asked for, which would not be those of this view: then it is an error that Gone
+// tells. Memory is that of a scan, plus the keys of the generations, which are kept from
+// scan to scan. Equality in the filter finds rows by the base's indexes, and passes over
+// generations by the strings that they are known to have.
 func (v *View) Scan(ctx context.Context, opts lance.ScanOptions) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		s := &scan{v: v, opts: opts, key: v.key, yielded: map[string]bool{}, left: opts.Limit, yield: yield}
 		err := s.run(ctx)
-		for try := 1; err != nil && gone(err) && !s.based && try < planTries; try++ {
+		for try := 1; err != nil && gone(err) && !s.based && !opts.WithRowAddress && try < planTries; try++ {
 			if s.v, err = v.table.View(ctx); err == nil {
 				err = s.run(ctx)
 			}

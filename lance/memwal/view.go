@@ -143,8 +143,10 @@ func (src *source) mayHave(ctx context.Context, keys []any) bool {
 	return false
 }
 
-// Lookup yields the rows of some keys, each once and the newest. Bloom filters say
-// which generations to read, the base's index on the key where to look in it.
+// Lookup yields the rows of some keys, each once and the newest, with their addresses for
+// Take. Bloom filters say which generations to read, the base's index on the key where to
+// look in it. As with Take, a generation that has been merged and removed since is an
+// error that Gone tells.
 func (v *View) Lookup(ctx context.Context, keys []string, columns []string) iter.Seq2[Batch, error] {
 	var values []any
 	for _, k := range keys {
