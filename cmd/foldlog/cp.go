@@ -24,8 +24,10 @@ func (a *app) cpCmd() *cobra.Command {
 		Use:   "cp PATH DEST [--salvage]",
 		Short: "Copy a log consistently, even while it is written",
 		Long: `Copy a log consistently, even while it is being written. DEST must not exist,
-unless it is a directory, in which the copy keeps its name. A damaged log is
-refused; with --salvage its committed events up to the first fault are copied.
+unless it is a directory, in which the copy keeps its name. A damaged journal or
+stream is refused, and a datagen log whose files cannot be read; with --salvage the
+committed events up to the first fault are copied. What datagen events say is
+checked by "verify" alone.
 
 PATH may be a log at a server, http://HOST/PATH. DEST may be a server, http://HOST, for
 a metrics stream, which gets the place of its run there, as by "metrics push".`,

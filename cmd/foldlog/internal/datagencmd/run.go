@@ -41,8 +41,14 @@ number of machines that share the root, may work on one experiment at once.
 
 The items are a JSON value a line: a key, or {"key": ..., "fields": {...},
 "tags": {...}}; with --key an object with the fields themselves, of which FIELD is
-the key. --items - reads them from standard input. docs/guide/datagen.md
-tells what a pipeline file may say.
+the key. --items - reads them from standard input. A pipeline file says what is done
+with each, in steps, loops, branches, maps and filters (docs/guide/datagen.md has all):
+
+  pipeline: stories
+  steps:
+    - {step: write, run: [python3, write.py], retry: 3}
+    - {step: judge, run: [python3, judge.py]}
+    - {filter: good, keep: score > 1}
 
 The first Ctrl-C lets the running steps finish and be recorded. A second one stops
 them; they run again the next time.`,
