@@ -130,9 +130,14 @@ func (p *pass) base(ctx context.Context, d *lance.Dataset) error {
 	return p.copies(ctx, d, key)
 }
 
-// tooLate is the error of a pass that has passed rows of the base on. It does not wrap the
-// cause: files that are gone would make the pass begin anew.
-func tooLate(err error) error { return fmt.Errorf("the pass cannot go on in a newer state: %v", err) }
+// tooLate is the error of a pass that has passed rows of the base on. It does not wrap that
+// files are gone, which would make the pass begin anew.
+func tooLate(err error) error {
+	if !memwal.Gone(err) {
+		return err
+	}
+	return fmt.Errorf("the pass cannot go on in a newer state: %v", err)
+}
 
 // copiesAtOnce is how many identities are looked up at once.
 const copiesAtOnce = 1000

@@ -1,6 +1,7 @@
 package datagen
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -206,5 +207,34 @@ func TestACopyOutlivesACleanUpOfAnyAge(t *testing.T) {
 	check(t, err)
 	if o.Items != items || o.Status.Completed != items || o.Suspects != 0 {
 		t.Errorf("the copy has %+v", o)
+	}
+}
+
+// TestAPassThatCannotGoOnSaysWhy denies every read of a data file in turn, also those that
+// come when rows were passed on.
+func TestAPassThatCannotGoOnSaysWhy(t *testing.T) {
+	mem := objstore.NewMemory()
+	_, w := scattered(t, mem, 6)
+	defer w.Close(t.Context())
+	for denied := int64(1); ; denied++ {
+		var reads atomic.Int64
+		s := objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+			if strings.Contains(c.Key, "/data/") && reads.Add(1) >= denied {
+				return objstore.Fate{Err: objstore.ErrDenied}
+			}
+			return objstore.Fate{}
+		})
+		v, err := newLog(t, s).View(t.Context())
+		check(t, err)
+		_, err = v.Summary(t.Context())
+		if err == nil {
+			if denied < 4 {
+				t.Errorf("%d reads in all", denied-1)
+			}
+			return
+		}
+		if !errors.Is(err, objstore.ErrDenied) {
+			t.Fatalf("read %d is denied: %v", denied, err)
+		}
 	}
 }

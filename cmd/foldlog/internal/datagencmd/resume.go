@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -35,6 +36,9 @@ those that have ended; without, all items of the log that have not ended are lis
 	c.Flags().StringVar(&key, "key", "", "lines of items are the fields themselves, and `FIELD` is the key")
 	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each item that would run")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if key != "" && items == "" {
+			return cli.Usagef("--key is of the lines of a file, which --items names")
+		}
 		return failed("resume", args[0], a.readLog(c.Context(), args[0], rootDir, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {
 			r := &resumer{app: a, ctx: c.Context(), json: *asJSON, key: key}
 			return r.run(v, items)
@@ -61,6 +65,11 @@ type resumer struct {
 }
 
 func (r *resumer) run(v *datagen.View, items string) error {
+	if items != "" && items != "-" { // before the log, which takes longer
+		if _, err := os.Stat(items); err != nil {
+			return cli.Failed("open items", items, err)
+		}
+	}
 	u, err := v.Unfinished(r.ctx)
 	if err != nil {
 		return err
