@@ -119,3 +119,30 @@ func TestRecordSendsWhatItsFileHas(t *testing.T) {
 		t.Errorf("status %d: %s%s", got.status, got.stdout, got.stderr)
 	}
 }
+
+func TestPushSaysWhatIsWrongWithItsTarget(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a.jsonl", "b.jsonl"} {
+		if err := os.WriteFile(name, []byte(pushedRun), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("other.txt", []byte("words\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	server := streamtest.New("secret", nil)
+	address, gone := server.URL, strings.TrimPrefix(server.URL, "http://")
+	got := with("", map[string]string{"FOLDLOG_TOKEN": "secret"}, "metrics", "push", "other.txt", "--to", address)
+	if got.status != 1 || !strings.Contains(got.stderr, "hint: a metrics stream begins with an open") {
+		t.Errorf("no stream: %+v", got)
+	}
+	server.Close()
+	got = with("", nil, "metrics", "push", "a.jsonl", "b.jsonl", "--to", address)
+	if got.status != 1 || strings.Contains(got.stderr, "b.jsonl") || !strings.Contains(got.stderr, "hint: once the server is back") {
+		t.Errorf("away: %+v", got)
+	}
+	got = with("", nil, "metrics", "push", "a.jsonl", "--to", gone)
+	if got.status != 2 || !strings.Contains(got.stderr, "hint: did you mean http://"+gone+"?") {
+		t.Errorf("no scheme: %+v", got)
+	}
+}

@@ -2,6 +2,7 @@ package metricscmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -125,5 +126,9 @@ func (a *app) pushFile(ctx context.Context, client metrics.Client, path string) 
 	bar := a.NewProgress("push "+path, cli.Bytes)
 	defer bar.Close()
 	client.Progress = bar.Set
-	return client.PushFrom(ctx, f, info.Size())
+	p, err := client.PushFrom(ctx, f, info.Size())
+	if errors.Is(err, metrics.ErrMissing) {
+		err = cli.WithHint(err, "a metrics stream begins with an open; foldlog inspect says what a log is")
+	}
+	return p, err
 }
