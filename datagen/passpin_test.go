@@ -94,8 +94,11 @@ func TestPassesArePinnedFromTheirStart(t *testing.T) {
 		},
 		"Unfinished": func(v *View) (int, error) {
 			u, err := v.Unfinished(t.Context())
+			if err != nil {
+				return 0, err
+			}
 			defer u.Close()
-			return u.Classes().Len(), err
+			return u.Classes().Len(), nil
 		},
 	} {
 		for _, readOnly := range []bool{false, true} {
