@@ -246,10 +246,10 @@ func (l *Local) Delete(ctx context.Context, key string) error {
 		return wrap("delete", key, err)
 	}
 	for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
-		if l.fs.Remove(l.path(dir)) != nil {
+		name := l.path(dir)
+		if l.settled.change(name, func() error { return l.fs.Remove(name) }) != nil {
 			break
 		}
-		l.settled.forget(l.path(dir)) // another may make it again
 	}
 	return nil
 }

@@ -48,10 +48,16 @@ func (s *settled) add(dirs []string) {
 	}
 }
 
-func (s *settled) forget(dir string) {
+// change makes or removes a directory, of which nothing is known then. Who finds it made
+// again must not find it known from before, so both are one.
+func (s *settled) change(dir string, do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.dirs, dir)
+	err := do()
+	if err == nil {
+		delete(s.dirs, dir)
+	}
+	return err
 }
 
 // settleNames makes the names of a directory and of its parents durable.
@@ -69,7 +75,8 @@ func (l *Local) settleNames(dir string) error {
 // mkdir makes a directory and its parents. Names from the root
 // on are not durable yet: see settleNames.
 func (l *Local) mkdir(dir string) error {
-	err := l.fs.Mkdir(dir, 0o755)
+	mkdir := func() error { return l.fs.Mkdir(dir, 0o755) }
+	err := l.settled.change(dir, mkdir)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil
@@ -77,14 +84,13 @@ func (l *Local) mkdir(dir string) error {
 		if err := l.mkdir(filepath.Dir(dir)); err != nil {
 			return err
 		}
-		if err = l.fs.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
+		if err = l.settled.change(dir, mkdir); errors.Is(err, fs.ErrExist) {
 			return nil
 		}
 	}
 	if err != nil {
 		return err
 	}
-	l.settled.forget(dir) // one that was removed and is made again
 	if len(dir) < len(l.root) {
 		return l.syncDir(filepath.Dir(dir))
 	}
