@@ -38,7 +38,7 @@ func s3Cause(err error) error {
 var errPrecondition = errors.New("precondition failed")
 
 // badCredentials are answers about credentials that are not of status 401 or 403.
-var badCredentials = []string{"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
+var badCredentials = []string{"ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId", "XAdminUserNotFound"}
 
 // mayPass tells the statuses, 0 for none, after which a call may succeed when it is made
 // again.

@@ -3,10 +3,12 @@ package logkind
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/remote"
@@ -21,6 +23,10 @@ func (f Finder) List(ctx context.Context, root string, opts SummarizeOptions, em
 	}
 	if c != nil {
 		return cli.Failed("ls", root, f.listAt(ctx, c, at, opts, emit))
+	}
+	if InBucket(root) {
+		return cli.Failed("ls", root, cli.WithHint(errors.New("what a bucket has is not listed"),
+			"foldlog inspect "+strings.TrimRight(root, "/")+"/datagen_checkpoints/PIPELINE/EXPERIMENT/log.lance looks at a log there"))
 	}
 	if _, err := os.Stat(root); err != nil {
 		return cli.Failed("ls", root, err)
