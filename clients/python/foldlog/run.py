@@ -84,6 +84,7 @@ class Run:
         self._targets = _open_targets(_target_list(to), slug, token, options)
         self._emit(opening, urgent=True)
         atexit.register(self._at_exit)
+        _watch_exit()
         if signals and _in_main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             self.catch_signals(signal.SIGTERM)
 
@@ -228,7 +229,7 @@ class Run:
         it is only the latest one, which ended nothing."""
         if not self._ended and self._pid == os.getpid():
             error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
-            self._end(_signalled or error)
+            self._end(_signalled or error or _left)
 
     def __enter__(self):
         if self._signals and _in_main_thread():
@@ -292,6 +293,25 @@ class Run:
 # The signal that ends this process, for the runs that it has besides the one that
 # caught it.
 _signalled = None
+
+
+# How sys.exit was called last. Python does not tell at the end of a program.
+_left = None
+
+
+def _watch_exit():
+    if hasattr(sys.exit, "foldlog"):
+        return
+    leave = sys.exit
+
+    def exit(status=None, /):
+        global _left
+        if _in_main_thread():  # in another it ends the thread
+            _left = SystemExit(status)
+        leave(status)
+
+    exit.__doc__, exit.foldlog = leave.__doc__, True
+    sys.exit = exit
 
 
 def _in_main_thread():

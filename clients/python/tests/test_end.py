@@ -144,6 +144,27 @@ class Ends(Case):
         self.program("run = foldlog.open('r', to=to)\ntry:\n    raise ValueError('no')\nexcept ValueError:\n    pass\n")
         self.assertEqual(self.kinds(), ["open", "done"])
 
+    def test_a_status_of_sys_exit_is_a_failure_and_done(self):
+        for status, want in ((3, ["failed: SystemExit: 3"]), ("no data", ["failed: SystemExit: no data"]), (0, []), (None, [])):
+            with self.subTest(status=status):
+                if os.path.exists(self.path):
+                    os.unlink(self.path)
+                got, _ = self.program("run = foldlog.open('r', to=to)\nsys.exit(%r)\n" % (status,))
+                self.assertEqual(got, 1 if isinstance(status, str) else status or 0)
+                self.assertEqual((self.annotations(), self.kinds()[-1]), (want, "done"))
+
+    def test_sys_exit_in_a_thread_ends_nothing(self):
+        self.program(
+            """
+            import threading
+            run = foldlog.open("r", to=to)
+            t = threading.Thread(target=sys.exit, args=(4,))
+            t.start()
+            t.join()
+            """
+        )
+        self.assertEqual(self.kinds(), ["open", "done"])
+
     def test_signals_interrupt_a_run_without_with(self):
         for sent, want in ((signal.SIGTERM, 128 + 15), (signal.SIGINT, -signal.SIGINT)):
             with self.subTest(sent.name):
