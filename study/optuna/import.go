@@ -42,7 +42,7 @@ type Imported struct {
 // any release. Studies and trials keep their numbers, operations the times that
 // the file gives. Lines that cannot be used are told and passed over. The file is
 // read once, line by line. On an error, [journal.ErrExist] if something is at path
-// already, no journal is made.
+// already, or [ErrNoLog], no journal is made.
 func Import(ctx context.Context, in io.Reader, path string, opts *ImportOptions) (*Imported, error) {
 	var o ImportOptions
 	if opts != nil {
@@ -97,6 +97,7 @@ type importer struct {
 	history history
 	done    Imported
 	dists   map[distKey]study.Distribution
+	lost    *LineError // the first
 }
 
 func (im *importer) run(r *logReader) error {
@@ -104,6 +105,9 @@ func (im *importer) run(r *logReader) error {
 		rec, err := r.next()
 		if errors.Is(err, io.EOF) {
 			im.done.Lines = r.line
+			if im.lost != nil && im.history.Snapshot().NumStudies() == 0 {
+				return fmt.Errorf("%w: %d of its %d lines cannot be used, the first: %w", ErrNoLog, im.done.Lost, r.line, im.lost)
+			}
 			return nil
 		}
 		if err := im.take(r, rec, err); err != nil {
@@ -147,7 +151,9 @@ func (im *importer) tell(fault *LineError) {
 	case errors.Is(fault, ErrBlank), errors.Is(fault, ErrGlued):
 		im.done.Repaired++
 	default:
-		im.done.Lost++
+		if im.done.Lost++; im.lost == nil {
+			im.lost = fault
+		}
 	}
 	if im.opts.Fault != nil {
 		im.opts.Fault(fault)

@@ -51,6 +51,9 @@ var (
 	ErrGlued = errors.New("half a record stands before this one")
 	// ErrLine is a line that holds no record.
 	ErrLine = errors.New("no record of Optuna's journal")
+	// ErrNoLog is a file that is no journal file of Optuna's: lines could not be used,
+	// and none makes a study.
+	ErrNoLog = errors.New("no journal file of Optuna's")
 )
 
 // record is one line. Fields that an operation does not have are nil.

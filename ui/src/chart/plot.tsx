@@ -9,7 +9,7 @@ import { type Axis, placeOf, ticks, valueAt } from './scale'
 // The frame of every chart: axes, the pointer, zoom by dragging, the keyboard, and
 // a word for screen readers. What is drawn in it is the business of its user.
 
-export interface Colors { text: string; muted: string; grid: string; line: string; panel: string; accent: string; bad: string; warn: string; good: string }
+export interface Colors { text: string; muted: string; grid: string; line: string; panel: string; accent: string; bad: string; warn: string; good: string; pruned: string; live: string }
 
 export interface Geom {
   ctx: CanvasRenderingContext2D
@@ -53,7 +53,7 @@ export function colorsOfPage(el: Element): Colors {
   const v = (name: string) => s.getPropertyValue('--' + name).trim()
   return {
     text: v('text'), muted: v('muted'), grid: v('grid'), line: v('line'), panel: v('panel'), accent: v('accent'),
-    bad: v('bad'), warn: v('warn'), good: v('good'),
+    bad: v('bad'), warn: v('warn'), good: v('good'), pruned: v('pruned'), live: v('live'),
   }
 }
 

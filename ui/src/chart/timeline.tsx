@@ -53,9 +53,7 @@ function lanesOf(c: Columns) {
 
 function drawBars(g: Geom, c: Columns, lane: Int32Array, rowHeight: number, now: number) {
   const { ctx, colors } = g
-  const style = getComputedStyle(ctx.canvas)
-  const pruned = style.getPropertyValue('--pruned'), live = style.getPropertyValue('--live')
-  const tone: { [s: string]: string } = { c: colors.good, r: live, p: pruned, f: colors.bad, s: colors.warn, w: colors.muted }
+  const tone: { [s: string]: string } = { c: colors.good, r: colors.live, p: colors.pruned, f: colors.bad, s: colors.warn, w: colors.muted }
   const out: { x0: number; x1: number; y: number; i: number }[] = []
   const h = Math.max(2, rowHeight - 3)
   for (let i = 0; i < lane.length; i++) {

@@ -74,6 +74,9 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 	}
 	done, err := optuna.Import(ctx, f, to, opts)
 	bar.Close()
+	if errors.Is(err, optuna.ErrNoLog) {
+		return cli.WithHint(err, copyStudy)
+	}
 	if err != nil {
 		return err
 	}
@@ -82,12 +85,9 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 		a.Notef("%s without effect, as in Optuna: what came too late, or a second time", cli.Plural(done.Ignored, "record"))
 	}
 	if done.Lost > 0 {
-		err = fmt.Errorf("%s could not be used, the first: %w", cli.Plural(done.Lost, "line"), told.first)
-		if done.Studies == 0 {
-			err = cli.WithHint(err, copyStudy)
-		}
+		return fmt.Errorf("%s could not be used, the first: %w", cli.Plural(done.Lost, "line"), told.first)
 	}
-	return err
+	return nil
 }
 
 // copyStudy is how studies of Optuna's other storages become a file that can be imported.

@@ -19,7 +19,7 @@ import { stateOf, stateTone } from './states'
 
 export interface TabProps { study: StudyDetail; columns: Columns; objective: number }
 
-const toneOf = (letter: string, g: Geom) => letter === 'c' ? g.colors.accent : letter === 'r' ? g.colors.warn : letter === 'f' ? g.colors.bad : g.colors.muted
+const toneOf = (letter: string, g: Geom) => letter === 'c' ? g.colors.accent : letter === 'r' ? g.colors.live : letter === 'p' ? g.colors.pruned : letter === 'f' ? g.colors.bad : g.colors.muted
 
 export function tipRows(s: StudyDetail, c: Columns, i: number) {
   return {
@@ -53,7 +53,7 @@ export function History({ study, columns, objective }: TabProps) {
     <Panel title="History" note={`${study.metrics[objective]}, ${down ? 'lower' : 'higher'} is better`} actions={<><Check on={log} set={setLog}>Log y</Check><Check on={all} set={setAll}>Outliers</Check></>}>
       <Scatter x={x} y={y} xs={columns.numbers} ys={ys} color={color} strong={strong} line={line} lost={lost} height={300} label={`History of ${plural(columns.numbers.length, 'trial')}, best ${value(best.ys.at(-1) ?? NaN)}`}
         tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} />
-      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />complete, and the best so far as a line</span><span><i class="swatch" style={{ background: 'var(--muted)' }} />pruned</span>{columns.states.includes('f') && <span><i class="swatch" style={{ background: 'var(--bad)' }} />failed, at the edge if without a value</span>}{hidden > 0 && <span class="muted">{plural(hidden, 'outlier')} out of sight</span>}</div>
+      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />complete, and the best so far as a line</span><span><i class="swatch" style={{ background: 'var(--pruned)' }} />pruned</span>{columns.states.includes('f') && <span><i class="swatch" style={{ background: 'var(--bad)' }} />failed, at the edge if without a value</span>}{hidden > 0 && <span class="muted">{plural(hidden, 'outlier')} out of sight</span>}</div>
     </Panel>
   )
 }
