@@ -60,11 +60,11 @@ func project(batches []arrow.RecordBatch, names []string) []arrow.RecordBatch {
 	return out
 }
 
-func heapBytes() uint64 {
+func heapBytes() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return int64(m.HeapAlloc)
 }
 
 const benchItems = 1_000_000 / 4

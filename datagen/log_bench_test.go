@@ -321,17 +321,17 @@ func BenchmarkManyEvents(b *testing.B) {
 // peak samples how much memory is allocated.
 type peak struct {
 	quit chan struct{}
-	most chan uint64
+	most chan int64
 }
 
 func newPeak() *peak {
-	p := &peak{make(chan struct{}), make(chan uint64)}
+	p := &peak{make(chan struct{}), make(chan int64)}
 	go func() {
-		most := uint64(0)
+		most := int64(0)
 		for {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapAlloc)
+			most = max(most, int64(m.HeapAlloc))
 			select {
 			case <-p.quit:
 				p.most <- most
@@ -343,7 +343,7 @@ func newPeak() *peak {
 	return p
 }
 
-func (p *peak) stop() uint64 {
+func (p *peak) stop() int64 {
 	close(p.quit)
 	return <-p.most
 }
