@@ -116,7 +116,7 @@ func (s *Server) sendNew(e *eventStream, run *projection.Run, names []string, at
 				return false, false
 			}
 			at[d.ID] = next
-			more = more || next < d.Bytes
+			more = more || from < next && next < d.Bytes
 		}
 		segments += d.Segments
 	}

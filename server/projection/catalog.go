@@ -196,7 +196,8 @@ func (c *catalog) close() error {
 	return err
 }
 
-// rewrite replaces the file by one that has only the given streams.
+// rewrite replaces the file by one that has only the given streams. The caller holds
+// their locks.
 func (c *catalog) rewrite(streams []*stream, n *names) error {
 	fresh, _, err := openCatalog(filepath.Join(filepath.Dir(c.path), "catalog.new"), &names{})
 	if err != nil {
@@ -209,11 +210,8 @@ func (c *catalog) rewrite(streams []*stream, n *names) error {
 	fresh.end, fresh.live = 0, 0
 	moved := make([]place, len(streams))
 	for i, s := range streams {
-		if s.record.len == 0 {
-			continue
-		}
-		b, err := c.read(s.record)
-		if err == nil {
+		b, err := s.kept(c)
+		if b != nil && err == nil {
 			moved[i], err = fresh.put(s.digest, b, n)
 		}
 		if err != nil {
@@ -228,11 +226,24 @@ func (c *catalog) rewrite(streams []*stream, n *names) error {
 	old := c.file
 	c.file, c.end, c.live, c.named = fresh.file, fresh.end, fresh.live, fresh.named
 	for i, s := range streams {
-		if s.record.len > 0 {
-			s.record = moved[i]
+		if s.record = moved[i]; s.record.len > 0 {
+			s.dirty = false
 		}
 	}
 	return old.Close()
+}
+
+// kept is the state that belongs to a stream's digest, nil if there is none to keep.
+func (s *stream) kept(c *catalog) ([]byte, error) {
+	switch {
+	case s.gone || s.digest == nil:
+		return nil, nil
+	case s.dirty && s.state != nil:
+		return s.state.store()
+	case s.dirty || s.record.len == 0:
+		return nil, nil
+	}
+	return c.read(s.record)
 }
 
 func (e *encoder) digest(d *Digest) {

@@ -47,7 +47,7 @@ type Position struct {
 // name that it does not have, and what that moment was.
 func (s *Store) Read(run *Run, names []string, q Query) ([]*Reading, []Position, error) {
 	r, at, err := s.read(run, names, q)
-	if errors.Is(err, errCodec) || errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, errCodec) || errors.Is(err, errAnew) || errors.Is(err, os.ErrNotExist) {
 		// The projection of a stream is damaged, or was made anew meanwhile.
 		if err = s.rebuild(run, errors.Is(err, errCodec)); err == nil {
 			r, at, err = s.read(run, names, q)
@@ -129,6 +129,10 @@ func (s *Store) read(run *Run, names []string, q Query) ([]*Reading, []Position,
 	return readings, positions, nil
 }
 
+// errAnew means that a stream is being read from its beginning, and that nothing of it is
+// there yet.
+var errAnew = errors.New("the stream is being read anew")
+
 func wanted(series []metrics.Metadata, where map[string]string) []bool {
 	if len(where) == 0 {
 		return nil
@@ -156,7 +160,10 @@ func (s *stream) parts(names []string) (parts []*part, pos int64, segments int, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	parts = make([]*part, len(names))
-	if s.gone || s.digest == nil {
+	switch {
+	case s.digest == nil && s.published != nil && !s.gone:
+		return nil, 0, 0, errAnew
+	case s.digest == nil || s.gone:
 		return parts, 0, 0, nil
 	}
 	pos, segments = s.digest.Bytes, s.digest.Segments
@@ -272,8 +279,8 @@ func (s *stream) outline() (Outline, error) {
 
 // Events reads the events of a stream from an offset at the beginning of a line to
 // where the digest ends, but not much more than most bytes, and returns the offset
-// to go on from. Lines that are no events are passed over. It takes no lock: what
-// it reads is the file.
+// to go on from, which is from itself where the file has become shorter. Lines that are
+// no events are passed over. It takes no lock: what it reads is the file.
 func (s *Store) Events(d *Digest, from, most int64, handle func(*metrics.Event)) (next int64, err error) {
 	f, err := s.open(d.Path)
 	if err != nil {
@@ -282,14 +289,22 @@ func (s *Store) Events(d *Digest, from, most int64, handle func(*metrics.Event))
 	defer f.Close()
 	dec := s.decoders.Get().(*metrics.Decoder)
 	defer s.decoders.Put(dec)
-	var scanned int64
 	var e metrics.Event
 	next = from
-	err = eachLine(f, from, min(d.Bytes, from+max(most, metrics.MaxLine+1)), &scanned, func(text []byte, after int64) {
+	line := func(text []byte, after int64) {
 		next = after
 		if text != nil && (decodeLine(dec, text, &e) == nil || glued(dec, text, &e)) {
 			handle(&e)
 		}
-	}, func() {})
-	return next, err
+	}
+	var scanned int64
+	for end := from; ; {
+		end = min(d.Bytes, end+max(most, metrics.MaxLine+1))
+		before := scanned
+		err = eachLine(f, from, end, &scanned, line, func() {})
+		// A line that is too long takes several turns.
+		if err != nil || next > from || end == d.Bytes || scanned == before {
+			return next, err
+		}
+	}
 }

@@ -185,7 +185,7 @@ func (s *Store) Remove(path string) {
 	if st.published != nil {
 		s.announce(st.published, nil)
 	}
-	st.digest, st.published, st.state = nil, nil, nil
+	st.digest, st.published, st.state, st.record = nil, nil, nil, place{}
 }
 
 // Anew is how often a stream had to be read from its beginning although it was known:

@@ -82,20 +82,28 @@ func (s *stream) catchUp() (more bool, err error) {
 		return false, err
 	}
 	end := min(size, max(s.state.pos, s.state.scanned)+turnBytes)
-	if err := s.readTo(f, end); err != nil {
-		return false, err
-	}
 	if end < size {
 		mtime = 0
 	}
-	if err := s.state.remember(f); err != nil {
-		return false, err
+	return end < size, s.advance(f, size, end, mtime)
+}
+
+// advance reads up to an offset and publishes what is new. After a fault the state is
+// ahead of what readers have, and is given up.
+func (s *stream) advance(f io.ReaderAt, size, end, mtime int64) error {
+	err := s.readTo(f, end)
+	if err == nil {
+		err = s.state.remember(f)
+	}
+	if err != nil {
+		s.restart()
+		return err
 	}
 	s.dirty, s.used = true, time.Now()
 	d := s.state.digest(s.path, size, mtime)
 	d.Slug = s.store.slug(s.path, d.Slug)
 	s.publish(d)
-	return end < size, nil
+	return nil
 }
 
 // prepare brings the state back to where it was, or begins anew where the file
@@ -153,7 +161,7 @@ func (s *stream) restart() {
 }
 
 // readTo reads lines up to an offset of the file.
-func (s *stream) readTo(f *os.File, end int64) error {
+func (s *stream) readTo(f io.ReaderAt, end int64) error {
 	st := s.state
 	dec := s.store.decoders.Get().(*metrics.Decoder)
 	defer s.store.decoders.Put(dec)
@@ -287,6 +295,9 @@ func eachLine(f io.ReaderAt, from, end int64, scanned *int64, line func(text []b
 	buf := make([]byte, min(readBytes+metrics.MaxLine, max(end-from, 0)))
 	for from < end {
 		at := max(from, *scanned)
+		if at >= end {
+			return nil
+		}
 		n, err := f.ReadAt(buf[:min(int64(len(buf)), end-at)], at)
 		if n == 0 {
 			if err == io.EOF {
@@ -321,6 +332,9 @@ func eachLine(f io.ReaderAt, from, end int64, scanned *int64, line func(text []b
 		from += int64(used)
 		pause()
 		if used == 0 {
+			if err != nil && err != io.EOF {
+				return fmt.Errorf("read stream: %w", err)
+			}
 			if n > metrics.MaxLine {
 				*scanned = at + int64(n)
 				continue
