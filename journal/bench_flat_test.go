@@ -17,7 +17,7 @@ func BenchmarkRefresh(b *testing.B) {
 		b.Run(fmt.Sprintf("prior=%d", prior), func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "s.atj")
 			writeHistory(b, path, prior, 100, 1)
-			r, err := OpenReader(path, nil)
+			r, err := OpenReader(path, ReaderOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -26,7 +26,7 @@ func BenchmarkRefresh(b *testing.B) {
 			if err := r.Refresh(m); err != nil {
 				b.Fatal(err)
 			}
-			w, err := OpenWriter(b.Context(), path, &WriterOptions{FS: noSync{fsx.OS}}, &nothing{})
+			w, err := OpenWriter(b.Context(), path, WriterOptions{FS: noSync{fsx.OS}}, &nothing{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func BenchmarkRefresh(b *testing.B) {
 func BenchmarkRefreshIdle(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "s.atj")
 	writeHistory(b, path, 1000, 100, 1)
-	r, err := OpenReader(path, nil)
+	r, err := OpenReader(path, ReaderOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func BenchmarkAppendFlat(b *testing.B) {
 		b.Run(fmt.Sprintf("prior=%d", prior), func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "s.atj")
 			writeHistory(b, path, prior, 100, 1)
-			w, err := OpenWriter(b.Context(), path, nil, &nothing{})
+			w, err := OpenWriter(b.Context(), path, WriterOptions{}, &nothing{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func BenchmarkAppendFlat(b *testing.B) {
 func BenchmarkHandOver(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "s.atj")
 	a := benchWriter(b, path)
-	other, err := OpenWriter(b.Context(), path, nil, &nothing{})
+	other, err := OpenWriter(b.Context(), path, WriterOptions{}, &nothing{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (m *nothing) Reset()                  {}
 func (m *nothing) Settle(bool)             {}
 
 func benchWriter(b *testing.B, path string) *Writer {
-	w, err := Create(b.Context(), path, nil, &nothing{})
+	w, err := Create(b.Context(), path, WriterOptions{}, &nothing{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func benchBare(b *testing.B) {
 
 // writeHistory makes a journal of n operations without syncing each extent.
 func writeHistory(b testing.TB, path string, n, perExtent, files int) {
-	w, err := Create(b.Context(), path, nil, &nothing{})
+	w, err := Create(b.Context(), path, WriterOptions{}, &nothing{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func BenchmarkOpen(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "s.atj")
 			writeHistory(b, path, c.ops, c.perExtent, c.files)
 			for b.Loop() {
-				r, err := OpenReader(path, nil)
+				r, err := OpenReader(path, ReaderOptions{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -49,7 +49,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		path := emptyJournal(b)
 		holder := start(b, "stopper", path, "rename", "/s.atj$", "1")
 		<-holder.lines
-		w, err := OpenWriter(b.Context(), path, nil, &nothing{})
+		w, err := OpenWriter(b.Context(), path, WriterOptions{}, &nothing{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (b *Builder) Append(worker, atMillis uint64, op []byte) error {
 // returns nil, and is not there at all before and after an error. Of opts it
 // heeds FS, Program, Clock and Worker, which are the header's. Where something is
 // at the path already it fails with [ErrExist].
-func Build(ctx context.Context, path string, opts *WriterOptions, fill func(*Builder) error) error {
+func Build(ctx context.Context, path string, opts WriterOptions, fill func(*Builder) error) error {
 	o, err := opts.withDefaults()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func Build(ctx context.Context, path string, opts *WriterOptions, fill func(*Bui
 	}
 	header := Header{
 		Format: FormatVersion, Program: o.Program,
-		CreatedAtMillis: uint64(max(o.Clock().UnixMilli(), 0)), CreatedBy: o.Worker,
+		CreatedAtMillis: uint64(max(o.Clock().UnixMilli(), 0)), CreatedBy: *o.Worker,
 	}
 	_, err = c.finish(new(Copied), func() error { return c.build(ctx, header, fill) })
 	return err

@@ -13,7 +13,7 @@ import (
 func TestBuiltJournalIsReadAndVerified(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "built.atj")
 	const n = 5000
-	err := Build(context.Background(), path, &WriterOptions{Program: "test", Worker: 3}, func(b *Builder) error {
+	err := Build(context.Background(), path, WriterOptions{Program: "test", Worker: new(uint64(3))}, func(b *Builder) error {
 		for i := range uint64(n) {
 			if err := b.Append(i%7, 1000-i%10, fmt.Appendf(nil, `{"kind":"x","n":%d,"pad":"%0100d"}`, i, i)); err != nil {
 				return err
@@ -24,11 +24,11 @@ func TestBuiltJournalIsReadAndVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := Verify(context.Background(), path, nil, func(f Finding) { t.Errorf("found %+v", f) })
+	sum, err := Verify(context.Background(), path, VerifyOptions{}, func(f Finding) { t.Errorf("found %+v", f) })
 	if err != nil || sum.Ops != n || sum.Extents < 2 {
 		t.Fatalf("verify: %+v, %v", sum, err)
 	}
-	r, err := OpenReader(path, nil)
+	r, err := OpenReader(path, ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestFailedBuildLeavesNothing(t *testing.T) {
 	for name, op := range map[string]string{"the filler fails": "", "broken JSON": "{", "two lines": "{\n}"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			err := Build(context.Background(), filepath.Join(dir, "a.atj"), nil, func(b *Builder) error {
+			err := Build(context.Background(), filepath.Join(dir, "a.atj"), WriterOptions{}, func(b *Builder) error {
 				if op == "" {
 					return stop
 				}
@@ -71,7 +71,7 @@ func TestBuildNeverReplaces(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	err := Build(context.Background(), path, nil, func(*Builder) error { return nil })
+	err := Build(context.Background(), path, WriterOptions{}, func(*Builder) error { return nil })
 	if !errors.Is(err, ErrExist) || !errors.Is(err, fs.ErrExist) {
 		t.Errorf("got %v", err)
 	}

@@ -36,7 +36,7 @@ func (tx *Tx) NextSeq() uint64 { return tx.g.next }
 func (tx *Tx) AtMillis() uint64 { return tx.atMillis }
 
 // Worker returns the id that the operations carry.
-func (tx *Tx) Worker() uint64 { return tx.g.w.opts.Worker }
+func (tx *Tx) Worker() uint64 { return tx.g.w.Worker() }
 
 // Append adds an operation, the compact JSON object that belongs under "op". It
 // is copied. What a reader could not read back, as JSON that is broken or spread

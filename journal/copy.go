@@ -43,7 +43,7 @@ type Copied struct {
 // is checked as far as its lines, and refused with a [*CorruptError] if it is damaged.
 // Where the destination exists it fails with [fs.ErrExist]; on an error
 // nothing stays there.
-func Copy(ctx context.Context, from, to string, opts *CopyOptions) (*Copied, error) {
+func Copy(ctx context.Context, from, to string, opts CopyOptions) (*Copied, error) {
 	c, err := newCopier(from, to, opts)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (c *copier) verify(ctx context.Context) error {
 // journal of the current format, every operation line verbatim. Check, if not
 // nil, takes the records before they are written, and its refusal ends the
 // salvage as a damaged byte would.
-func Salvage(ctx context.Context, from, to string, check Applier, opts *CopyOptions) (*Copied, error) {
+func Salvage(ctx context.Context, from, to string, check Applier, opts CopyOptions) (*Copied, error) {
 	c, err := newCopier(from, to, opts)
 	if err != nil {
 		return nil, err
@@ -125,11 +125,8 @@ type copier struct {
 	published bool
 }
 
-func newCopier(from, to string, opts *CopyOptions) (*copier, error) {
-	c := &copier{}
-	if opts != nil {
-		c.opts = *opts
-	}
+func newCopier(from, to string, opts CopyOptions) (*copier, error) {
+	c := &copier{opts: opts}
 	var err error
 	if c.from, err = newLayout(orOS(c.opts.FS), from); err != nil {
 		return nil, err

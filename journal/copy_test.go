@@ -26,7 +26,7 @@ func TestCopyIsTheHistoryOfOneMomentWhileWritersAppend(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 3 {
 		wg.Go(func() {
-			w, err := OpenWriter(t.Context(), path, &WriterOptions{FS: fsys}, new(ids))
+			w, err := OpenWriter(t.Context(), path, WriterOptions{FS: fsys}, new(ids))
 			if err != nil {
 				t.Error(err)
 				return
@@ -42,7 +42,7 @@ func TestCopyIsTheHistoryOfOneMomentWhileWritersAppend(t *testing.T) {
 	var copies []string
 	for time.Now().Before(end) || len(copies) < 2 { // two, however slow they are
 		to := filepath.Join(t.TempDir(), "copy.atj")
-		if _, err := Copy(t.Context(), path, to, &CopyOptions{ReaderOptions: ReaderOptions{FS: fsys}}); err != nil {
+		if _, err := Copy(t.Context(), path, to, CopyOptions{ReaderOptions: ReaderOptions{FS: fsys}}); err != nil {
 			t.Fatal(err)
 		}
 		copies = append(copies, to)
@@ -63,7 +63,7 @@ func TestCopyKeepsEveryByteThatIsPublished(t *testing.T) {
 	s := newSpecimen(t)
 	s.write(s.data("data-b"), append(s.read(s.data("data-b")), "torn"...))
 	s.write(s.data("data-c"), []byte("never published"))
-	opts := &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
+	opts := CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
 	done, err := Copy(t.Context(), memPath, "/j/copy.atj", opts)
 	if err != nil || done.Ops != 6 {
 		t.Fatal(done, err)
@@ -84,11 +84,11 @@ func TestCopyKeepsEveryByteThatIsPublished(t *testing.T) {
 
 // TestCopyThatFailsLeavesNothing fails each call of a copy and of a salvage.
 func TestCopyThatFailsLeavesNothing(t *testing.T) {
-	for name, run := range map[string]func(ctx context.Context, opts *CopyOptions) (*Copied, error){
-		"copy": func(ctx context.Context, opts *CopyOptions) (*Copied, error) {
+	for name, run := range map[string]func(ctx context.Context, opts CopyOptions) (*Copied, error){
+		"copy": func(ctx context.Context, opts CopyOptions) (*Copied, error) {
 			return Copy(ctx, memPath, "/j/copy.atj", opts)
 		},
-		"salvage": func(ctx context.Context, opts *CopyOptions) (*Copied, error) {
+		"salvage": func(ctx context.Context, opts CopyOptions) (*Copied, error) {
 			return Salvage(ctx, memPath, "/j/copy.atj", nil, opts)
 		},
 	} {
@@ -103,7 +103,7 @@ func TestCopyThatFailsLeavesNothing(t *testing.T) {
 					return fsx.Fate{}
 				})
 				tr.armed.Store(true)
-				_, err := run(t.Context(), &CopyOptions{ReaderOptions: ReaderOptions{FS: tr}})
+				_, err := run(t.Context(), CopyOptions{ReaderOptions: ReaderOptions{FS: tr}})
 				if err == nil {
 					if n < 8 {
 						t.Errorf("only %d calls", n-1)
@@ -131,7 +131,7 @@ func TestCopyRefusesADamagedLine(t *testing.T) {
 	for _, file := range []string{"data-a", "data-b"} {
 		s.write(s.data(file), bytes.ReplaceAll(s.read(s.data(file)), []byte("four"), []byte("FOUR")))
 	}
-	_, err := Copy(t.Context(), memPath, "/j/copy.atj", &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}})
+	_, err := Copy(t.Context(), memPath, "/j/copy.atj", CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}})
 	var fault *CorruptError
 	if !errors.As(err, &fault) || !strings.HasPrefix(fault.Path, s.data("data-")) || fault.Seq != 4 {
 		t.Errorf("copy: %v, want a fault of operation 4 in the source", err)
@@ -150,7 +150,7 @@ func TestSalvageEndsWhereTheCheckRefuses(t *testing.T) {
 		}
 		return nil
 	})
-	done, err := Salvage(t.Context(), memPath, "/j/saved.atj", check, &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}})
+	done, err := Salvage(t.Context(), memPath, "/j/saved.atj", check, CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}})
 	if err != nil || done.Ops != 3 || done.Lost != 3 || !errors.Is(done.Fault, refusal) {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -161,13 +161,13 @@ func TestSalvageEndsWhereTheCheckRefuses(t *testing.T) {
 
 func TestSalvageOfASoundJournalLosesNothing(t *testing.T) {
 	s := newSpecimen(t)
-	opts := &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
+	opts := CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
 	done, err := Salvage(t.Context(), memPath, "/j/saved.atj", nil, opts)
 	if err != nil || done.Ops != 6 || done.Lost != 0 || done.Fault != nil || done.Guessed {
 		t.Errorf("%+v, %v", done, err)
 	}
-	want := stream(t, memPath, &opts.ReaderOptions)
-	if got := stream(t, "/j/saved.atj", &opts.ReaderOptions); got != want {
+	want := stream(t, memPath, opts.ReaderOptions)
+	if got := stream(t, "/j/saved.atj", opts.ReaderOptions); got != want {
 		t.Errorf("saved\n%s\nwant\n%s", got, want)
 	}
 }
@@ -178,7 +178,7 @@ func TestCancelledCopiesAndChecksStop(t *testing.T) {
 	writeLegacy(t, s.mem, old, 5, "", "one")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	opts := &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
+	opts := CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}
 	if _, err := Copy(ctx, memPath, "/j/copy.atj", opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("copy: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestCancelledCopiesAndChecksStop(t *testing.T) {
 		t.Errorf("salvage: %v", err)
 	}
 	for _, path := range []string{memPath, old} {
-		check := &VerifyOptions{ReaderOptions: opts.ReaderOptions}
+		check := VerifyOptions{ReaderOptions: opts.ReaderOptions}
 		_, err := Verify(ctx, path, check, func(f Finding) { t.Errorf("verify %s: %+v", path, f) })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("verify %s: %v", path, err)
@@ -197,7 +197,7 @@ func TestCancelledCopiesAndChecksStop(t *testing.T) {
 func TestCopyOfAnOldJournalCountsItsOperations(t *testing.T) {
 	m := newMem(t)
 	writeLegacy(t, m, memPath, 5, `{"record":`, "one", "two")
-	done, err := Copy(t.Context(), memPath, "/j/copy.atj", &CopyOptions{ReaderOptions: ReaderOptions{FS: m}})
+	done, err := Copy(t.Context(), memPath, "/j/copy.atj", CopyOptions{ReaderOptions: ReaderOptions{FS: m}})
 	if err != nil || done.Ops != 2 {
 		t.Fatal(done, err)
 	}
@@ -218,7 +218,7 @@ func TestCopyTakesDataFilesOfAnyName(t *testing.T) {
 	}
 	s.write(memPath, bytes.ReplaceAll(s.read(memPath), []byte(`"data-`), []byte(`"part-`)))
 	want := readIDs(t, s.mem, memPath)
-	if _, err := Copy(t.Context(), memPath, "/j/copy.atj", &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}); err != nil {
+	if _, err := Copy(t.Context(), memPath, "/j/copy.atj", CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := readIDs(t, s.mem, "/j/copy.atj"); len(want) != 6 || !slices.Equal(got, want) {

@@ -187,7 +187,7 @@ func TestEveryCorruptionIsNamedAndPlaced(t *testing.T) {
 }
 
 func (s *specimen) refresh() error {
-	r, err := OpenReader(memPath, &ReaderOptions{FS: s.mem})
+	r, err := OpenReader(memPath, ReaderOptions{FS: s.mem})
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *specimen) checkVerify(text string) {
 	s.t.Helper()
 	found := false
 	var all []string
-	sum, err := Verify(s.t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}, Machine: new(ids)}, func(f Finding) {
+	sum, err := Verify(s.t.Context(), memPath, VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}, Machine: new(ids)}, func(f Finding) {
 		all = append(all, f.Err.Error())
 		found = found || f.Severity == Fault && strings.Contains(f.Err.Error(), text)
 	})
@@ -213,7 +213,7 @@ func (s *specimen) checkVerify(text string) {
 func (s *specimen) checkSalvage(want int) {
 	s.t.Helper()
 	to := filepath.Join("/j", "saved.atj")
-	done, err := Salvage(s.t.Context(), memPath, to, nil, &CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}})
+	done, err := Salvage(s.t.Context(), memPath, to, nil, CopyOptions{ReaderOptions: ReaderOptions{FS: s.mem}})
 	if want == 0 {
 		if err == nil && done.Ops > 0 {
 			s.t.Errorf("salvaged %d operations of nothing", done.Ops)
@@ -253,7 +253,7 @@ func TestNewerFormatsAreRefusedByTheirNumber(t *testing.T) {
 			if _, err := OpenWriter(t.Context(), memPath, memOptions(s.mem), new(ids)); !errors.As(err, &newer) {
 				t.Errorf("opening for writing: %v", err)
 			}
-			_, err := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}, func(Finding) {})
+			_, err := Verify(t.Context(), memPath, VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}, func(Finding) {})
 			if !errors.As(err, &newer) {
 				t.Errorf("verify: %v", err)
 			}
@@ -295,7 +295,7 @@ func TestDirectoryInPlaceOfTheHead(t *testing.T) {
 	if err := m.Mkdir(memPath, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenReader(memPath, &ReaderOptions{FS: m}); !errors.Is(err, ErrNotJournal) {
+	if _, err := OpenReader(memPath, ReaderOptions{FS: m}); !errors.Is(err, ErrNotJournal) {
 		t.Errorf("reading: %v", err)
 	}
 	if _, err := Create(t.Context(), memPath, memOptions(m), new(ids)); !errors.Is(err, ErrNotJournal) {
@@ -328,7 +328,7 @@ func TestVerifyListsEveryFaultOfSeveral(t *testing.T) {
 	s.editExtent(4, `atune.`, `btune.`) // the break
 	s.editExtent(2, `two`, `twa`)       // payload before it
 	var got []string
-	sum, err := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}, func(f Finding) {
+	sum, err := Verify(t.Context(), memPath, VerifyOptions{ReaderOptions: ReaderOptions{FS: s.mem}}, func(f Finding) {
 		if f.Severity == Fault {
 			got = append(got, fmt.Sprintf("%s %d", f.Path, f.Offset))
 		}

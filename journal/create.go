@@ -10,7 +10,7 @@ import (
 // Create makes a new journal without operations and opens it for writing.
 // Where there is one already it fails with [ErrExist] and changes nothing;
 // where data lies without a head it fails with [ErrHeadMissing].
-func Create(ctx context.Context, path string, opts *WriterOptions, m Machine) (*Writer, error) {
+func Create(ctx context.Context, path string, opts WriterOptions, m Machine) (*Writer, error) {
 	w, err := newWriter(path, opts, m)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (w *Writer) createHead() error {
 	}
 	header := Header{
 		Format: FormatVersion, Program: w.opts.Program,
-		CreatedAtMillis: uint64(max(w.opts.Clock().UnixMilli(), 0)), CreatedBy: w.opts.Worker,
+		CreatedAtMillis: uint64(max(w.opts.Clock().UnixMilli(), 0)), CreatedBy: w.Worker(),
 	}
 	snap := &snapshot{header: header, headerLine: appendHeader(nil, header)}
 	if len(snap.headerLine) > maxMetaLine {

@@ -27,7 +27,7 @@ var specimenIDs = []string{"one", "two", "three", "four", "five", "six"}
 func newSpecimen(t testing.TB) *specimen {
 	t.Helper()
 	s := &specimen{t: t, mem: newMem(t), extents: make([]Pointer, 1), first: make([]uint64, 1)}
-	named := func(name string) *WriterOptions {
+	named := func(name string) WriterOptions {
 		o := memOptions(s.mem)
 		o.DataFile = func(uint64, uint64) string { return name }
 		return o

@@ -32,7 +32,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	ctx, path := context.Background(), filepath.Join(dir, "search.atj")
-	w, err := journal.Create(ctx, path, nil, printer{"writer"})
+	w, err := journal.Create(ctx, path, journal.WriterOptions{}, printer{"writer"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func Example() {
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
-	r, err := journal.OpenReader(path, nil)
+	r, err := journal.OpenReader(path, journal.ReaderOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,12 +85,12 @@ func ExampleReader_Follow() {
 	}
 	defer os.RemoveAll(dir)
 	ctx, path := context.Background(), filepath.Join(dir, "search.atj")
-	w, err := journal.Create(ctx, path, nil, printer{"writer"})
+	w, err := journal.Create(ctx, path, journal.WriterOptions{}, printer{"writer"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer w.Close()
-	r, err := journal.OpenReader(path, nil)
+	r, err := journal.OpenReader(path, journal.ReaderOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -122,13 +122,13 @@ func ExampleVerify() {
 	}
 	defer os.RemoveAll(dir)
 	ctx, path := context.Background(), filepath.Join(dir, "search.atj")
-	err = journal.Build(ctx, path, nil, func(b *journal.Builder) error {
+	err = journal.Build(ctx, path, journal.WriterOptions{}, func(b *journal.Builder) error {
 		return b.Append(1, 1_700_000_000_000, []byte(`{"kind":"create-study"}`))
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	sum, err := journal.Verify(ctx, path, nil, func(f journal.Finding) {
+	sum, err := journal.Verify(ctx, path, journal.VerifyOptions{}, func(f journal.Finding) {
 		fmt.Printf("%s: %s, byte %d: %v\n", f.Severity, filepath.Base(f.Path), f.Offset, f.Err)
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ func TestFollowerSeesEachOperationOnceInOrderWhileWritersAppend(t *testing.T) {
 	for i := range seen {
 		seen[i] = new(ids)
 		wg.Go(func() {
-			r, err := OpenReader(path, nil)
+			r, err := OpenReader(path, ReaderOptions{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -44,7 +44,7 @@ func TestFollowerSeesEachOperationOnceInOrderWhileWritersAppend(t *testing.T) {
 			}
 		})
 	}
-	putFromMany(t, path, func(int) *WriterOptions { return &WriterOptions{FS: fsys} }, writers, each)
+	putFromMany(t, path, func(int) WriterOptions { return WriterOptions{FS: fsys} }, writers, each)
 	wg.Wait()
 	want := readIDs(t, fsx.OS, path)
 	for _, s := range seen {
@@ -81,7 +81,7 @@ func TestReaderStartsOverWhenHistoryWasTakenBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := OpenReader(memPath, &ReaderOptions{FS: m})
+			r, err := OpenReader(memPath, ReaderOptions{FS: m})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestReaderStartsOverWhenHistoryWasTakenBack(t *testing.T) {
 
 func TestReaderBeginsAnewAfterItsMachineRefused(t *testing.T) {
 	s := newSpecimen(t)
-	r, err := OpenReader(memPath, &ReaderOptions{FS: s.mem})
+	r, err := OpenReader(memPath, ReaderOptions{FS: s.mem})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestJournalThatGoesAwayAndComesBack(t *testing.T) {
 			if err := put(t.Context(), w, "lost"); !errors.Is(err, tt.want) {
 				t.Errorf("append: %v, want %v", err, tt.want)
 			}
-			if r, err := OpenReader(memPath, &ReaderOptions{FS: m}); err == nil {
+			if r, err := OpenReader(memPath, ReaderOptions{FS: m}); err == nil {
 				err = r.Refresh(new(ids))
 				r.Close()
 				if !errors.Is(err, tt.want) {
@@ -212,13 +212,13 @@ func TestJournalThatWasReplacedIsNotWrittenOver(t *testing.T) {
 	}
 	defer w.Close()
 	mustPut(t, w, "mine")
-	r, err := OpenReader(memPath, &ReaderOptions{FS: m})
+	r, err := OpenReader(memPath, ReaderOptions{FS: m})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	opts := memOptions(m)
-	opts.Worker = 8
+	opts.Worker = new(uint64(8))
 	other, err := Create(t.Context(), "/j/other.atj", opts, new(ids))
 	if err != nil {
 		t.Fatal(err)

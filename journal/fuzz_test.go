@@ -133,19 +133,19 @@ func checkJournalDir(t *testing.T, head, data []byte) {
 	runtime.ReadMemStats(&before)
 	m := &nothing{}
 	var readErr error
-	r, err := OpenReader(memPath, &ReaderOptions{FS: mem})
+	r, err := OpenReader(memPath, ReaderOptions{FS: mem})
 	if readErr = err; err == nil {
 		readErr = r.Refresh(m)
 		r.Close()
 	}
-	sum, verifyErr := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: mem}}, func(Finding) {})
+	sum, verifyErr := Verify(t.Context(), memPath, VerifyOptions{ReaderOptions: ReaderOptions{FS: mem}}, func(Finding) {})
 	if (readErr == nil) != (verifyErr == nil && sum.Faults == 0) {
 		t.Errorf("reading says %v, verify %+v, %v", readErr, sum, verifyErr)
 	}
-	opts := &CopyOptions{ReaderOptions: ReaderOptions{FS: mem}}
+	opts := CopyOptions{ReaderOptions: ReaderOptions{FS: mem}}
 	done, err := Salvage(context.Background(), memPath, "/j/saved.atj", nil, opts)
 	if err == nil {
-		if got := uint64(bytes.Count([]byte(stream(t, "/j/saved.atj", &opts.ReaderOptions)), []byte("\n"))); got != done.Ops+1 {
+		if got := uint64(bytes.Count([]byte(stream(t, "/j/saved.atj", opts.ReaderOptions)), []byte("\n"))); got != done.Ops+1 {
 			t.Errorf("salvaged %d operations and %d lines are there", done.Ops, got)
 		}
 	}

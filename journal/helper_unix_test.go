@@ -52,7 +52,7 @@ func helpAppend(args []string) error {
 		calls++
 		return time.Now().Add(skew).Add(-time.Duration(calls%7) * skew / 3) // steps to and fro
 	}
-	w, err := OpenWriter(ctx, args[0], &WriterOptions{Term: term, Clock: clock}, &nothing{})
+	w, err := OpenWriter(ctx, args[0], WriterOptions{Term: term, Clock: clock}, &nothing{})
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func helpStop(args []string) error {
 		}
 		return fsx.Fate{}
 	})
-	w, err := OpenWriter(context.Background(), args[0], &WriterOptions{FS: fsys, Term: 200 * time.Millisecond}, &nothing{})
+	w, err := OpenWriter(context.Background(), args[0], WriterOptions{FS: fsys, Term: 200 * time.Millisecond}, &nothing{})
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type FileInfo struct {
 }
 
 // Inspect describes a journal without replaying it. It follows the whole chain.
-func Inspect(path string, opts *ReaderOptions) (*Info, error) {
+func Inspect(path string, opts ReaderOptions) (*Info, error) {
 	r, err := OpenReader(path, opts)
 	if err != nil {
 		return nil, err
@@ -137,10 +137,7 @@ func (l layout) keptFiles() []string {
 }
 
 // Size returns the bytes that a journal takes on disk, without reading it.
-func Size(path string, opts *ReaderOptions) (int64, error) {
-	if opts == nil {
-		opts = &ReaderOptions{}
-	}
+func Size(path string, opts ReaderOptions) (int64, error) {
 	l, err := newLayout(orOS(opts.FS), path)
 	if err != nil {
 		return 0, err

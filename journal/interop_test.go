@@ -113,20 +113,20 @@ func TestForeignJournalsReadAndCopyUnchanged(t *testing.T) {
 			tt.build(f)
 			f.finish()
 			opts := ReaderOptions{FS: f.mem}
-			if got := stream(t, memPath, &opts); got != string(f.stream) {
+			if got := stream(t, memPath, opts); got != string(f.stream) {
 				t.Errorf("read\n%s\nwant\n%s", got, f.stream)
 			}
 			verifySound(t, f.mem, memPath)
-			if _, err := Copy(t.Context(), memPath, "/j/copy.atj", &CopyOptions{ReaderOptions: opts}); err != nil {
+			if _, err := Copy(t.Context(), memPath, "/j/copy.atj", CopyOptions{ReaderOptions: opts}); err != nil {
 				t.Fatal(err)
 			}
-			if got := stream(t, "/j/copy.atj", &opts); got != string(f.stream) {
+			if got := stream(t, "/j/copy.atj", opts); got != string(f.stream) {
 				t.Errorf("copied\n%s", got)
 			}
-			if _, err := Salvage(t.Context(), memPath, "/j/saved.atj", nil, &CopyOptions{ReaderOptions: opts}); err != nil {
+			if _, err := Salvage(t.Context(), memPath, "/j/saved.atj", nil, CopyOptions{ReaderOptions: opts}); err != nil {
 				t.Fatal(err)
 			}
-			if got := stream(t, "/j/saved.atj", &opts); got != string(f.stream) {
+			if got := stream(t, "/j/saved.atj", opts); got != string(f.stream) {
 				t.Errorf("salvaged\n%s", got)
 			}
 			w, err := OpenWriter(t.Context(), memPath, memOptions(f.mem), &nothing{})
@@ -135,7 +135,7 @@ func TestForeignJournalsReadAndCopyUnchanged(t *testing.T) {
 			}
 			appendOps(t, w, `{"kind":"z"}`)
 			w.Close()
-			if got := stream(t, memPath, &opts); !strings.HasPrefix(got, string(f.stream)) || strings.Count(got, "\n") != bytes.Count(f.stream, []byte("\n"))+1 {
+			if got := stream(t, memPath, opts); !strings.HasPrefix(got, string(f.stream)) || strings.Count(got, "\n") != bytes.Count(f.stream, []byte("\n"))+1 {
 				t.Errorf("after an append\n%s", got)
 			}
 		})
@@ -157,7 +157,7 @@ func TestHeaderKeepsUnknownFieldsAndAllItsBits(t *testing.T) {
 	if h.CreatedAtMillis != math.MaxUint64 || h.CreatedBy != math.MaxUint64 || h.Program != `x/"é` {
 		t.Errorf("header %+v", h)
 	}
-	if got := stream(t, memPath, &ReaderOptions{FS: f.mem}); !strings.HasPrefix(got, header) {
+	if got := stream(t, memPath, ReaderOptions{FS: f.mem}); !strings.HasPrefix(got, header) {
 		t.Errorf("header is now %s", got)
 	}
 }
@@ -172,11 +172,11 @@ func TestUnpublishedBytesAreNeverLookedAt(t *testing.T) {
 	f.extent("data-1", envelope(3, `{"kind":"unpublished"}`))
 	f.head = published
 	f.finish()
-	if got := stream(t, memPath, &ReaderOptions{FS: f.mem}); strings.Contains(got, "unpublished") {
+	if got := stream(t, memPath, ReaderOptions{FS: f.mem}); strings.Contains(got, "unpublished") {
 		t.Errorf("read %s", got)
 	}
 	var notes []string
-	sum, err := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: f.mem}}, func(f Finding) {
+	sum, err := Verify(t.Context(), memPath, VerifyOptions{ReaderOptions: ReaderOptions{FS: f.mem}}, func(f Finding) {
 		if f.Severity != Note {
 			t.Errorf("%+v", f)
 		}
@@ -196,7 +196,7 @@ func TestTwoChainsAreTold(t *testing.T) {
 	f.head = Head{Bytes: uint64(len(plainHeader))}
 	f.extent("data-1", envelope(1, `{"kind":"true"}`))
 	f.finish()
-	if got := stream(t, memPath, &ReaderOptions{FS: f.mem}); strings.Contains(got, "fork") || !strings.Contains(got, "true") {
+	if got := stream(t, memPath, ReaderOptions{FS: f.mem}); strings.Contains(got, "fork") || !strings.Contains(got, "true") {
 		t.Errorf("read %s", got)
 	}
 	verifySound(t, f.mem, memPath)

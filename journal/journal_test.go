@@ -56,7 +56,7 @@ func emptyJournal(t testing.TB) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "s.atj")
-	w, err := Create(context.Background(), path, nil, new(ids))
+	w, err := Create(context.Background(), path, WriterOptions{}, new(ids))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func emptyJournal(t testing.TB) string {
 }
 
 // stream returns the virtual stream of a journal.
-func stream(t testing.TB, path string, opts *ReaderOptions) string {
+func stream(t testing.TB, path string, opts ReaderOptions) string {
 	t.Helper()
 	r, err := OpenReader(path, opts)
 	if err != nil {
@@ -101,8 +101,8 @@ func TestGoldenReadsAndIsWrittenByteForByte(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "golden.atj")
 	var at uint64
-	opts := &WriterOptions{
-		WorkerZero: true, Program: "0.0.0",
+	opts := WriterOptions{
+		Worker: new(uint64(0)), Program: "0.0.0",
 		Clock:    func() time.Time { return time.UnixMilli(int64(at)) },
 		DataFile: func(uint64, uint64) string { return "data-0000000000000000-00000000-0000000000000000" },
 	}
@@ -111,7 +111,7 @@ func TestGoldenReadsAndIsWrittenByteForByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := OpenReader(golden, nil)
+	r, err := OpenReader(golden, ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func (f applyFunc) Reset()                  {}
 
 func TestConcurrentWritersKeepOneDenseSequence(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.atj")
-	w, err := Create(t.Context(), path, nil, new(lines))
+	w, err := Create(t.Context(), path, WriterOptions{}, new(lines))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestConcurrentWritersKeepOneDenseSequence(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
-			w, err := OpenWriter(context.Background(), path, nil, new(lines))
+			w, err := OpenWriter(context.Background(), path, WriterOptions{}, new(lines))
 			if err != nil {
 				t.Error(err)
 				return
@@ -172,7 +172,7 @@ func TestConcurrentWritersKeepOneDenseSequence(t *testing.T) {
 	if err := w.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r, err := OpenReader(path, nil)
+	r, err := OpenReader(path, ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -293,7 +293,7 @@ func TestFileSystemsWithoutLinksOrLocksWork(t *testing.T) {
 		t.Errorf("acknowledged: %v", o.acked)
 	}
 	o.reopen(t, m)
-	putFromMany(t, memPath, func(int) *WriterOptions { return memOptions(m) }, 4, 20)
+	putFromMany(t, memPath, func(int) WriterOptions { return memOptions(m) }, 4, 20)
 	if got := readIDs(t, m, memPath); len(got) != 3+2+2+80 && len(got) != 3+2+2+2+80 {
 		t.Errorf("journal holds %d operations: %v", len(got), got)
 	}
@@ -312,7 +312,7 @@ func TestWrongWallClocksHarmNothing(t *testing.T) {
 		func(k int) time.Time { return real.Add(-time.Duration(k) * time.Hour) },
 		func(k int) time.Time { return time.Unix(-1, 0) },
 	}
-	putFromMany(t, memPath, func(i int) *WriterOptions {
+	putFromMany(t, memPath, func(i int) WriterOptions {
 		opts := memOptions(m)
 		opts.Term = MaxTerm // in which every living writer does something, however busy the machine
 		calls := 0

@@ -17,7 +17,7 @@ func TestOldFormatsOpenReadOnlyAsTheyAre(t *testing.T) {
 			m := newMem(t)
 			writeLegacy(t, m, memPath, format, "", "one", "two")
 			before := listing(m, "/j")
-			r, err := OpenReader(memPath, &ReaderOptions{FS: m})
+			r, err := OpenReader(memPath, ReaderOptions{FS: m})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func TestTornEndOfAnOldJournalMeansNotYet(t *testing.T) {
 	m := newMem(t)
 	third := string(appendRecord(nil, 3, 3, 5, idOp("three")))
 	writeLegacy(t, m, memPath, 5, third[:20], "one", "two")
-	r, err := OpenReader(memPath, &ReaderOptions{FS: m})
+	r, err := OpenReader(memPath, ReaderOptions{FS: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestDamagedOldJournalNamesLineAndOffset(t *testing.T) {
 			writeLegacy(t, m, memPath, 4, tt.tail, "one", "two")
 			info, _ := m.Stat(memPath)
 			want := info.Size() - int64(len(tt.tail)) + int64(tt.offset)
-			r, err := OpenReader(memPath, &ReaderOptions{FS: m})
+			r, err := OpenReader(memPath, ReaderOptions{FS: m})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestDamagedOldJournalNamesLineAndOffset(t *testing.T) {
 			if after := listing(m, "/j"); after != before {
 				t.Errorf("a migration that cannot be changed something:\n%s", after)
 			}
-			done, err := Salvage(t.Context(), memPath, "/j/saved.atj", nil, &CopyOptions{ReaderOptions: ReaderOptions{FS: m}})
+			done, err := Salvage(t.Context(), memPath, "/j/saved.atj", nil, CopyOptions{ReaderOptions: ReaderOptions{FS: m}})
 			if err != nil || done.Ops != tt.seq-1 || done.Fault == nil {
 				t.Errorf("salvage: %+v, %v", done, err)
 			}
@@ -139,7 +139,7 @@ func TestMigrationKeepsEveryByteOfTheHistory(t *testing.T) {
 				t.Errorf("heard of format %d, kept at %s", from, kept)
 			}
 			want := strings.Replace(strings.TrimSuffix(string(old), `{"record":"op","torn`), `"format":3`, `"format":6`, 1)
-			got := stream(t, memPath, &ReaderOptions{FS: m})
+			got := stream(t, memPath, ReaderOptions{FS: m})
 			if !strings.HasPrefix(got, want) || !strings.Contains(got, `"site":"lab"`) {
 				t.Errorf("stream\n%s\nwant to begin\n%s", got, want)
 			}
@@ -185,7 +185,7 @@ func TestVerifyWarnsOfAnOlderWriterThatWasNotStopped(t *testing.T) {
 				t.Fatal(err)
 			}
 			var found []Finding
-			if _, err := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: m}}, func(f Finding) { found = append(found, f) }); err != nil {
+			if _, err := Verify(t.Context(), memPath, VerifyOptions{ReaderOptions: ReaderOptions{FS: m}}, func(f Finding) { found = append(found, f) }); err != nil {
 				t.Fatal(err)
 			}
 			if len(found) != 1 || found[0].Severity != tt.want || found[0].Path != KeptPath(memPath, 5) || found[0].Offset != at.Size() {
@@ -236,7 +236,7 @@ func TestMigrationRefusesToReplaceWhatItDidNotKeep(t *testing.T) {
 func TestFollowerGoesOnAcrossAMigration(t *testing.T) {
 	m := newMem(t)
 	writeLegacy(t, m, memPath, 5, "", "one", "two")
-	r, err := OpenReader(memPath, &ReaderOptions{FS: m})
+	r, err := OpenReader(memPath, ReaderOptions{FS: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestRefreshAmidAMigration(t *testing.T) {
 		w.Close()
 		return fsx.Fate{}
 	})
-	r, err := OpenReader(memPath, &ReaderOptions{FS: faulty})
+	r, err := OpenReader(memPath, ReaderOptions{FS: faulty})
 	if err != nil {
 		t.Fatal(err)
 	}

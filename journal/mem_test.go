@@ -28,9 +28,9 @@ func newMem(t testing.TB) *fsx.Mem {
 }
 
 // memOptions suit tests in memory: whoever died is overtaken soon.
-func memOptions(fsys fsx.FS) *WriterOptions {
-	o := &WriterOptions{
-		FS: fsys, Worker: 7, Program: "test", Term: MinTerm,
+func memOptions(fsys fsx.FS) WriterOptions {
+	o := WriterOptions{
+		FS: fsys, Worker: new(uint64(7)), Program: "test", Term: MinTerm,
 		Clock: func() time.Time { return time.UnixMilli(1000) },
 	}
 	if tr, ok := fsys.(*trap); ok {
@@ -105,7 +105,7 @@ func mustPut(t testing.TB, w *Writer, names ...string) {
 
 // putFromMany lets several writers, each with a handle and options of its own,
 // append at once, an operation at a time.
-func putFromMany(t testing.TB, path string, options func(writer int) *WriterOptions, writers, each int) {
+func putFromMany(t testing.TB, path string, options func(writer int) WriterOptions, writers, each int) {
 	t.Helper()
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -129,7 +129,7 @@ func putFromMany(t testing.TB, path string, options func(writer int) *WriterOpti
 // readIDs reads a journal anew.
 func readIDs(t testing.TB, fsys fsx.FS, path string) []string {
 	t.Helper()
-	r, err := OpenReader(path, &ReaderOptions{FS: fsys})
+	r, err := OpenReader(path, ReaderOptions{FS: fsys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func readIDs(t testing.TB, fsys fsx.FS, path string) []string {
 // verifySound fails the test for every fault that Verify finds.
 func verifySound(t testing.TB, fsys fsx.FS, path string) {
 	t.Helper()
-	_, err := Verify(t.Context(), path, &VerifyOptions{ReaderOptions: ReaderOptions{FS: fsys}}, func(f Finding) {
+	_, err := Verify(t.Context(), path, VerifyOptions{ReaderOptions: ReaderOptions{FS: fsys}}, func(f Finding) {
 		if f.Severity == Fault {
 			t.Errorf("verify: %s at %d, operation %d: %v", f.Path, f.Offset, f.Seq, f.Err)
 		}

@@ -103,7 +103,7 @@ func (w *Writer) copyLegacy(next *snapshot) (Head, error) {
 		return Head{}, err
 	}
 	defer r.Close()
-	name := w.opts.DataFile(w.opts.Worker, w.nFiles)
+	name := w.opts.DataFile(w.Worker(), w.nFiles)
 	w.nFiles++
 	b, err := newBulk(w.l, name, next.start())
 	if err != nil {

@@ -125,7 +125,7 @@ func (h *mixedHandle) writer(ctx context.Context) (*Writer, error) {
 	defer h.mu.Unlock()
 	if h.w == nil {
 		opts := memOptions(h.disk)
-		opts.Worker = h.worker
+		opts.Worker = new(h.worker)
 		w, err := OpenWriter(ctx, memPath, opts, new(ids))
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ import (
 // create makes a journal at a path of the operating system with one operation.
 func create(t *testing.T, path string) {
 	t.Helper()
-	w, err := Create(t.Context(), path, nil, new(ids))
+	w, err := Create(t.Context(), path, WriterOptions{}, new(ids))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func create(t *testing.T, path string) {
 // appendTo appends one operation with a new handle.
 func appendTo(t *testing.T, path, id string) {
 	t.Helper()
-	w, err := OpenWriter(t.Context(), path, nil, new(ids))
+	w, err := OpenWriter(t.Context(), path, WriterOptions{}, new(ids))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestHeadThatIsASymbolicLinkStaysOne(t *testing.T) {
 	if got := readIDs(t, fsx.OS, target); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("the target holds %v", got)
 	}
-	if _, err := Create(t.Context(), link, nil, new(ids)); !errors.Is(err, ErrExist) {
+	if _, err := Create(t.Context(), link, WriterOptions{}, new(ids)); !errors.Is(err, ErrExist) {
 		t.Errorf("creating at the link: %v", err)
 	}
 }
@@ -70,7 +70,7 @@ func TestNothingIsCreatedInPlaceOfALinkThatLeadsNowhere(t *testing.T) {
 	if err := os.Symlink("nowhere.atj", link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(t.Context(), link, nil, new(ids)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Create(t.Context(), link, WriterOptions{}, new(ids)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("creating: %v", err)
 	}
 	if got, err := os.Readlink(link); err != nil || got != "nowhere.atj" {
@@ -81,7 +81,7 @@ func TestNothingIsCreatedInPlaceOfALinkThatLeadsNowhere(t *testing.T) {
 func TestHeadKeepsItsMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.atj")
 	create(t, path)
-	w, err := OpenWriter(t.Context(), path, nil, new(ids))
+	w, err := OpenWriter(t.Context(), path, WriterOptions{}, new(ids))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestNamedPipesAreNotWaitedFor(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenReader(pipe, nil); !errors.Is(err, ErrNotJournal) {
+	if _, err := OpenReader(pipe, ReaderOptions{}); !errors.Is(err, ErrNotJournal) {
 		t.Errorf("head: %v", err)
 	}
 	path := filepath.Join(dir, "s.atj")
@@ -119,7 +119,7 @@ func TestNamedPipesAreNotWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	var corrupt *CorruptError
-	if _, err := OpenWriter(t.Context(), path, nil, new(ids)); !errors.As(err, &corrupt) {
+	if _, err := OpenWriter(t.Context(), path, WriterOptions{}, new(ids)); !errors.As(err, &corrupt) {
 		t.Errorf("data file: %v", err)
 	}
 }
@@ -135,8 +135,8 @@ func TestGroupWritableRootIsSharedWhateverTheUmask(t *testing.T) {
 	path := filepath.Join(root, "s.atj")
 	create(t, path)
 	appendTo(t, path, "two")
-	_, copyErr := Copy(t.Context(), path, filepath.Join(root, "copy.atj"), nil)
-	_, salvageErr := Salvage(t.Context(), path, filepath.Join(root, "saved.atj"), nil, nil)
+	_, copyErr := Copy(t.Context(), path, filepath.Join(root, "copy.atj"), CopyOptions{})
+	_, salvageErr := Salvage(t.Context(), path, filepath.Join(root, "saved.atj"), nil, CopyOptions{})
 	if err := errors.Join(copyErr, salvageErr); err != nil {
 		t.Fatal(err)
 	}

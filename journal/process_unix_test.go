@@ -100,7 +100,7 @@ func TestStoppedHolderIsFenced(t *testing.T) {
 func takeFrom(t *testing.T, path string, pid int) *Writer {
 	t.Helper()
 	var who Owner
-	w, err := OpenWriter(t.Context(), path, &WriterOptions{OnTakeover: func(o Owner) { who = o }}, new(ids))
+	w, err := OpenWriter(t.Context(), path, WriterOptions{OnTakeover: func(o Owner) { who = o }}, new(ids))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestSoakManyProcesses(t *testing.T) {
 // one holder at a time.
 func checkHolders(t *testing.T, path string) {
 	t.Helper()
-	r, err := OpenReader(path, nil)
+	r, err := OpenReader(path, ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestKilledHolderIsOvertakenAtOnce(t *testing.T) {
 	pid := holder.cmd.Process.Pid
 	holder.kill()
 	var who Owner
-	opts := &WriterOptions{Term: MaxTerm, OnTakeover: func(o Owner) { who = o }}
+	opts := WriterOptions{Term: MaxTerm, OnTakeover: func(o Owner) { who = o }}
 	w, err := OpenWriter(t.Context(), path, opts, new(ids))
 	if err != nil {
 		t.Fatal(err)

@@ -170,7 +170,7 @@ func (w *Writer) openData() (*dataFile, error) {
 	if w.data != nil {
 		return w.data, nil
 	}
-	name := w.opts.DataFile(w.opts.Worker, w.nFiles)
+	name := w.opts.DataFile(w.Worker(), w.nFiles)
 	w.nFiles++
 	if err := (&Pointer{File: name, Len: 1}).check(); err != nil {
 		return nil, err

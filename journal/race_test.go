@@ -182,7 +182,7 @@ func TestSoakTakeOversUnderRunningWriters(t *testing.T) {
 				}
 				return fsx.Fate{}
 			})
-			w, err := OpenWriter(t.Context(), path, &WriterOptions{FS: slow}, new(ids))
+			w, err := OpenWriter(t.Context(), path, WriterOptions{FS: slow}, new(ids))
 			if err != nil {
 				t.Error(err)
 				return

@@ -66,10 +66,7 @@ type Reader struct {
 
 // OpenReader opens a journal for reading. Nothing is applied before the first
 // [Reader.Refresh].
-func OpenReader(path string, opts *ReaderOptions) (*Reader, error) {
-	if opts == nil {
-		opts = &ReaderOptions{}
-	}
+func OpenReader(path string, opts ReaderOptions) (*Reader, error) {
 	l, err := newLayout(orOS(opts.FS), path)
 	if err != nil {
 		return nil, err

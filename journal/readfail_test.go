@@ -48,7 +48,7 @@ func TestWhatCannotBeReadIsNotCorrupt(t *testing.T) {
 				tr, armed, hit := readTrap(s.mem, n, tb.cause, tb.lasting)
 				opts := ReaderOptions{FS: tr}
 				armed.Store(true)
-				r, err := OpenReader(memPath, &opts)
+				r, err := OpenReader(memPath, opts)
 				got := new(ids)
 				if err == nil {
 					err = r.Refresh(got)
@@ -73,7 +73,7 @@ func TestWhatCannotBeReadIsNotCorrupt(t *testing.T) {
 			for n := int64(1); ; n++ {
 				tr, armed, hit := readTrap(s.mem, n, tb.cause, tb.lasting)
 				armed.Store(true)
-				_, err := Verify(t.Context(), memPath, &VerifyOptions{ReaderOptions: ReaderOptions{FS: tr}}, func(f Finding) {
+				_, err := Verify(t.Context(), memPath, VerifyOptions{ReaderOptions: ReaderOptions{FS: tr}}, func(f Finding) {
 					if f.Severity == Fault {
 						t.Errorf("call %d: found %v", n, f.Err)
 					}

@@ -151,7 +151,7 @@ func takeOver(t *testing.T, from *Writer) error {
 		return err
 	}
 	opts := memOptions(from.l.fs)
-	opts.Worker = 8
+	opts.Worker = new(uint64(8))
 	w, err := OpenWriter(t.Context(), memPath, opts, new(ids))
 	if err != nil {
 		return err

@@ -56,10 +56,7 @@ func hasData(dir string) bool {
 
 // LastChange returns when a journal was last published to in Unix milliseconds, as
 // its file system says, without reading it.
-func LastChange(path string, opts *ReaderOptions) (int64, error) {
-	if opts == nil {
-		opts = &ReaderOptions{}
-	}
+func LastChange(path string, opts ReaderOptions) (int64, error) {
 	fsys := orOS(opts.FS)
 	info, err := fsys.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -51,10 +51,7 @@ type Summary struct {
 // fault as far as that makes sense, and reports each finding. The error is for
 // what keeps it from checking to the end: the path is missing, or not a journal,
 // or of a newer format, the system failed, or ctx ended.
-func Verify(ctx context.Context, path string, opts *VerifyOptions, report func(Finding)) (*Summary, error) {
-	if opts == nil {
-		opts = &VerifyOptions{}
-	}
+func Verify(ctx context.Context, path string, opts VerifyOptions, report func(Finding)) (*Summary, error) {
 	l, err := newLayout(orOS(opts.FS), path)
 	if err != nil {
 		return nil, err
@@ -68,7 +65,7 @@ type verifier struct {
 	ctx    context.Context
 	l      layout
 	pool   *filePool
-	opts   *VerifyOptions
+	opts   VerifyOptions
 	report func(Finding)
 	m      Applier // nil once the replay has stopped
 	sum    Summary

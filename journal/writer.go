@@ -54,7 +54,7 @@ type request struct {
 
 // OpenWriter opens a journal for writing and applies its history to m. A
 // journal of format 1 to 5 is migrated first.
-func OpenWriter(ctx context.Context, path string, opts *WriterOptions, m Machine) (*Writer, error) {
+func OpenWriter(ctx context.Context, path string, opts WriterOptions, m Machine) (*Writer, error) {
 	w, err := newWriter(path, opts, m)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func OpenWriter(ctx context.Context, path string, opts *WriterOptions, m Machine
 	return w, nil
 }
 
-func newWriter(path string, opts *WriterOptions, m Machine) (*Writer, error) {
+func newWriter(path string, opts WriterOptions, m Machine) (*Writer, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func newWriter(path string, opts *WriterOptions, m Machine) (*Writer, error) {
 	}
 	return &Writer{
 		opts: o, l: l, m: m,
-		keeper: newLeaseKeeper(l, o.Worker, o.Term, o.OnTakeover),
+		keeper: newLeaseKeeper(l, *o.Worker, o.Term, o.OnTakeover),
 		wake:   make(chan struct{}, 1), done: make(chan struct{}),
 	}, nil
 }
@@ -111,7 +111,7 @@ func (w *Writer) start() (err error) {
 }
 
 // Worker returns the id that this writer's operations carry.
-func (w *Writer) Worker() uint64 { return w.opts.Worker }
+func (w *Writer) Worker() uint64 { return *w.opts.Worker }
 
 // Path returns the study path with its symbolic links resolved.
 func (w *Writer) Path() string { return w.l.head }

@@ -22,9 +22,8 @@ type WriterOptions struct {
 	// FS is the file system, [fsx.OS] if nil.
 	FS fsx.FS
 	// Worker is the id that every operation carries, below 2^53 so that JSON
-	// readers keep it. 0 draws one at random; set WorkerZero to mean 0 itself.
-	Worker     uint64
-	WorkerZero bool
+	// readers keep it; nil draws one at random.
+	Worker *uint64
 	// Clock tells the wall time for at_millis and the header, time.Now if nil.
 	Clock func() time.Time
 	// Program goes into the header of a journal that is created, "foldlog" if "".
@@ -51,17 +50,13 @@ type WriterOptions struct {
 	together func(a, b func())
 }
 
-func (o *WriterOptions) withDefaults() (WriterOptions, error) {
-	var c WriterOptions
-	if o != nil {
-		c = *o
-	}
+func (c WriterOptions) withDefaults() (WriterOptions, error) {
 	c.FS = orOS(c.FS)
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	if c.Worker == 0 && !c.WorkerZero {
-		c.Worker = 1 + rand.Uint64N(1<<53-1)
+	if c.Worker == nil {
+		c.Worker = new(1 + rand.Uint64N(1<<53-1))
 	}
 	if c.Program == "" {
 		c.Program = "foldlog"
@@ -88,8 +83,8 @@ func (o *WriterOptions) withDefaults() (WriterOptions, error) {
 
 func (o *WriterOptions) check() error {
 	switch {
-	case o.Worker >= 1<<53:
-		return fmt.Errorf("worker id %d is not below 2^53", o.Worker)
+	case *o.Worker >= 1<<53:
+		return fmt.Errorf("worker id %d is not below 2^53", *o.Worker)
 	case o.Term < MinTerm || o.Term > MaxTerm:
 		return fmt.Errorf("lease term %v is not between %v and %v", o.Term, MinTerm, MaxTerm)
 	case o.MaxRecordBytes < 0 || o.MaxExtentBytes < 0 || o.MaxJournalBytes < 0:

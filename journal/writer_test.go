@@ -38,7 +38,7 @@ func TestCallersOfOneWriterShareExtents(t *testing.T) {
 	}
 	wg.Wait()
 	o.check(t, readIDs(t, m, memPath))
-	info, err := Inspect(memPath, &ReaderOptions{FS: m})
+	info, err := Inspect(memPath, ReaderOptions{FS: m})
 	if err != nil || info.Head.Ops != 32*20*2 || info.Extents > 320 {
 		t.Errorf("%+v, %v", info, err)
 	}
@@ -196,7 +196,7 @@ func TestClosedHandlesSaySo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := OpenReader(memPath, &ReaderOptions{FS: m})
+	r, err := OpenReader(memPath, ReaderOptions{FS: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestReadersPollingCauseNoWriterError(t *testing.T) {
 	for range 4 {
 		readers.Go(func() {
 			for ctx.Err() == nil {
-				r, err := OpenReader(memPath, &ReaderOptions{FS: m})
+				r, err := OpenReader(memPath, ReaderOptions{FS: m})
 				if err != nil {
 					t.Error(err)
 					return
@@ -262,7 +262,7 @@ func TestReadersPollingCauseNoWriterError(t *testing.T) {
 			}
 		})
 	}
-	putFromMany(t, memPath, func(int) *WriterOptions { return &WriterOptions{FS: m} }, 8, 20)
+	putFromMany(t, memPath, func(int) WriterOptions { return WriterOptions{FS: m} }, 8, 20)
 	cancel()
 	readers.Wait()
 	if got := readIDs(t, m, memPath); len(got) != 163 {
@@ -311,7 +311,7 @@ func TestRefreshesTakeNoOperationAlong(t *testing.T) {
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	for name, o := range map[string]WriterOptions{
-		"worker":          {Worker: 1 << 53},
+		"worker":          {Worker: new(uint64(1 << 53))},
 		"short term":      {Term: time.Millisecond},
 		"long term":       {Term: time.Hour},
 		"negative cap":    {MaxRecordBytes: -1},
@@ -321,7 +321,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	} {
 		m := newMem(t)
 		o.FS = m
-		w, err := Create(t.Context(), memPath, &o, new(ids))
+		w, err := Create(t.Context(), memPath, o, new(ids))
 		if err == nil {
 			err = put(t.Context(), w, "x")
 			w.Close()

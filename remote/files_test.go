@@ -83,7 +83,7 @@ func TestWhatIsAddedToAnOpenFileIsRead(t *testing.T) {
 func made(t *testing.T, path string) {
 	t.Helper()
 	ctx := context.Background()
-	j, err := study.CreateJournal(ctx, path, nil)
+	j, err := study.CreateJournal(ctx, path, journal.WriterOptions{})
 	must(t, err)
 	_, _, err = study.OpenOrCreate(ctx, j, study.Config{Name: "s", Directions: []study.Direction{study.Minimize}})
 	must(t, err)
@@ -100,7 +100,7 @@ func TestAJournalIsVerifiedAndCopiedByItsBytes(t *testing.T) {
 	at := journal.ReaderOptions{FS: losingClient(c, 7).Files(t.Context(), remote.DefaultReadAhead)}
 	verify := func(path string, opts journal.ReaderOptions) (*journal.Summary, []string) {
 		var found []string
-		sum, err := journal.Verify(t.Context(), path, &journal.VerifyOptions{ReaderOptions: opts, Machine: study.NewReplay()},
+		sum, err := journal.Verify(t.Context(), path, journal.VerifyOptions{ReaderOptions: opts, Machine: study.NewReplay()},
 			func(f journal.Finding) { found = append(found, f.Err.Error()) })
 		must(t, err)
 		return sum, found
@@ -110,15 +110,15 @@ func TestAJournalIsVerifiedAndCopiedByItsBytes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(found) > 0 {
 		t.Errorf("%v\n%s", found, diff)
 	}
-	infoHere, err := journal.Inspect(path, nil)
+	infoHere, err := journal.Inspect(path, journal.ReaderOptions{})
 	must(t, err)
-	infoThere, err := journal.Inspect("/s.atj", &at)
+	infoThere, err := journal.Inspect("/s.atj", at)
 	must(t, err)
 	if infoHere.Path, infoThere.Path = "", ""; cmp.Diff(infoHere, infoThere) != "" {
 		t.Error(cmp.Diff(infoHere, infoThere))
 	}
 	to := filepath.Join(t.TempDir(), "copy.atj")
-	_, err = journal.Copy(t.Context(), "/s.atj", to, &journal.CopyOptions{ReaderOptions: at, To: fsx.OS})
+	_, err = journal.Copy(t.Context(), "/s.atj", to, journal.CopyOptions{ReaderOptions: at, To: fsx.OS})
 	must(t, err)
 	a, err := os.ReadFile(path)
 	must(t, err)
@@ -148,7 +148,7 @@ func TestAServerThatIsAwayIsNoFaultOfTheLog(t *testing.T) {
 	if _, err := files.Stat("/s.atj"); !errors.Is(err, remote.ErrAway) || errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	_, err := journal.Verify(t.Context(), "/s.atj", &journal.VerifyOptions{ReaderOptions: journal.ReaderOptions{FS: files}}, func(f journal.Finding) {
+	_, err := journal.Verify(t.Context(), "/s.atj", journal.VerifyOptions{ReaderOptions: journal.ReaderOptions{FS: files}}, func(f journal.Finding) {
 		t.Errorf("found %v", f.Err)
 	})
 	wantErr(t, err, remote.ErrAway)
@@ -247,7 +247,7 @@ func TestAFileThatIsReplacedIsReadAsOneOfThem(t *testing.T) {
 // its head's size and at its bytes.
 func TestAHeadThatGrowsWhileItIsReadIsNotTorn(t *testing.T) {
 	root, c := newServer(t)
-	w, err := journal.Create(t.Context(), filepath.Join(root, "s.atj"), nil, nothing{})
+	w, err := journal.Create(t.Context(), filepath.Join(root, "s.atj"), journal.WriterOptions{}, nothing{})
 	must(t, err)
 	defer w.Close()
 	appended := 0
@@ -262,7 +262,7 @@ func TestAHeadThatGrowsWhileItIsReadIsNotTorn(t *testing.T) {
 			return nil
 		}))
 	}}
-	r, err := journal.OpenReader("/s.atj", &journal.ReaderOptions{FS: c.Files(t.Context(), 0)})
+	r, err := journal.OpenReader("/s.atj", journal.ReaderOptions{FS: c.Files(t.Context(), 0)})
 	must(t, err)
 	defer r.Close()
 	if ops := r.Head().Ops; ops == 0 || ops > uint64(appended) {

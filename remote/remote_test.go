@@ -140,7 +140,7 @@ func TestAJournalAtAServerIsOneForAll(t *testing.T) {
 	}
 	all.Wait()
 	must(t, j.Refresh(ctx))
-	disk, err := study.OpenJournalReader(filepath.Join(root, "deep", "er", "s.atj"), nil)
+	disk, err := study.OpenJournalReader(filepath.Join(root, "deep", "er", "s.atj"), journal.ReaderOptions{})
 	must(t, err)
 	defer disk.Close()
 	for name, snap := range map[string]*study.Snapshot{"here": j.Snapshot(), "on disk": disk.Snapshot()} {
@@ -180,7 +180,7 @@ func (r *restarting) RoundTrip(req *http.Request) (resp *http.Response, err erro
 func newRoot(t *testing.T) (root string, handler *atomic.Value) {
 	t.Helper()
 	root, handler = t.TempDir(), new(atomic.Value)
-	disk, err := study.CreateJournal(t.Context(), filepath.Join(root, "s.atj"), nil)
+	disk, err := study.CreateJournal(t.Context(), filepath.Join(root, "s.atj"), journal.WriterOptions{})
 	must(t, err)
 	_, _, err = study.OpenOrCreate(t.Context(), disk, study.Config{Name: "s", Directions: []study.Direction{study.Minimize}})
 	must(t, err)
@@ -212,7 +212,7 @@ func TestWhatAServerPublishedBeforeItWasKilledIsNotPublishedAgain(t *testing.T) 
 	}
 	j, err := (&remote.Client{Base: h.URL, HTTP: h.Client()}).OpenJournal(t.Context(), "s.atj", nil)
 	must(t, err)
-	disk, err := study.OpenJournalReader(filepath.Join(root, "s.atj"), nil)
+	disk, err := study.OpenJournalReader(filepath.Join(root, "s.atj"), journal.ReaderOptions{})
 	must(t, err)
 	defer disk.Close()
 	for name, snap := range map[string]*study.Snapshot{"here": j.Snapshot(), "on disk": disk.Snapshot()} {
@@ -222,7 +222,7 @@ func TestWhatAServerPublishedBeforeItWasKilledIsNotPublishedAgain(t *testing.T) 
 			t.Errorf("%s: %d trials", name, st.NumTrials())
 		}
 	}
-	r, err := journal.OpenReader(filepath.Join(root, "s.atj"), nil)
+	r, err := journal.OpenReader(filepath.Join(root, "s.atj"), journal.ReaderOptions{})
 	must(t, err)
 	defer r.Close()
 	replay := study.NewReplay()

@@ -27,7 +27,7 @@ func addTrials(t *testing.T, s study.Storage, n int) {
 // newJournal makes a journal with a study on disk, and leaves it open.
 func newJournal(t *testing.T, path, name string) *study.Journal {
 	t.Helper()
-	j, err := study.CreateJournal(t.Context(), path, nil)
+	j, err := study.CreateJournal(t.Context(), path, journal.WriterOptions{})
 	must(t, err)
 	_, _, err = study.OpenOrCreate(t.Context(), j, study.Config{Name: name, Directions: []study.Direction{study.Minimize}})
 	must(t, err)
@@ -50,7 +50,7 @@ func copyJournal(t *testing.T, from, to string) {
 
 func onDisk(t *testing.T, path string) *study.Snapshot {
 	t.Helper()
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	must(t, err)
 	defer r.Close()
 	return r.Snapshot()
@@ -104,7 +104,7 @@ func TestAnOlderCopyOfAJournalIsReadAnew(t *testing.T) {
 				must(t, err)
 				addTrials(t, mine, 3)
 
-				back, err := study.OpenJournal(t.Context(), older, nil)
+				back, err := study.OpenJournal(t.Context(), older, journal.WriterOptions{})
 				must(t, err)
 				for range more {
 					must(t, back.Update(t.Context(), func(tx *study.Tx) error { return tx.SetStudyUserAttr(0, "history", []byte(`"other"`)) }))
@@ -152,7 +152,7 @@ func TestAnOlderCopyIsNoticedByWhatFollowsItsLongEnd(t *testing.T) {
 	mine, err := c.OpenJournal(t.Context(), "s.atj", nil)
 	must(t, err)
 	addTrials(t, mine, 1)
-	back, err := study.OpenJournal(t.Context(), older, nil)
+	back, err := study.OpenJournal(t.Context(), older, journal.WriterOptions{})
 	must(t, err)
 	grow(back, "b", "c", "d", "e") // more than the server keeps at hand
 	must(t, back.Close())

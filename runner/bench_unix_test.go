@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -24,7 +25,7 @@ func BenchmarkWorkersOnALongStudy(b *testing.B) {
 
 func benchWorkers(b *testing.B, name string, finished int) {
 	path := filepath.Join(b.TempDir(), "s.atj")
-	j, err := study.CreateJournal(b.Context(), path, nil)
+	j, err := study.CreateJournal(b.Context(), path, journal.WriterOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func benchWorkers(b *testing.B, name string, finished int) {
 	var workers sync.WaitGroup
 	for range 4 {
 		workers.Go(func() {
-			st, err := study.OpenJournal(b.Context(), path, nil)
+			st, err := study.OpenJournal(b.Context(), path, journal.WriterOptions{})
 			if err != nil {
 				b.Error(err)
 				return

@@ -150,7 +150,7 @@ func (o *order) open(ctx context.Context, tell func(Event)) (study.Storage, erro
 		c := &remote.Client{Base: base, Token: os.Getenv("FOLDLOG_TOKEN")}
 		return c.OpenJournal(ctx, path, nil)
 	}
-	return study.OpenJournal(ctx, o.Config.Journal, &journal.WriterOptions{
+	return study.OpenJournal(ctx, o.Config.Journal, journal.WriterOptions{
 		Program: o.Program,
 		Term:    time.Duration(o.Term) * time.Millisecond,
 		OnTakeover: func(owner journal.Owner) {

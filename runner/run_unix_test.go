@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/proctest"
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 func newStudy(t *testing.T) (string, *study.Journal) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.atj")
-	j, err := study.CreateJournal(t.Context(), path, nil)
+	j, err := study.CreateJournal(t.Context(), path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -449,7 +450,7 @@ func TestRunOfAShortGraceLeavesTheTrialsOfALongOneAlone(t *testing.T) {
 	c := Config{Command: shell(`echo "{\"loss\":1}"; sleep 1.5`), Trials: 1, Journal: path, Grace: time.Minute}
 	impatient := c
 	impatient.Grace = MinGrace
-	other, err := study.OpenJournal(t.Context(), path, nil)
+	other, err := study.OpenJournal(t.Context(), path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

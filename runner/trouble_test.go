@@ -38,7 +38,7 @@ func (f *flaky) Update(ctx context.Context, fn func(*study.Tx) error) error {
 // newFlaky is one study of one objective in memory.
 func newFlaky(t *testing.T, refuse func(*study.Snapshot) error) (*flaky, Config) {
 	t.Helper()
-	st := study.NewMemory(nil)
+	st := study.NewMemory(study.MemoryOptions{})
 	if _, _, err := study.OpenOrCreate(t.Context(), st, study.Config{
 		Name: "s", Directions: []study.Direction{study.Minimize}, MetricNames: []string{"loss"},
 	}); err != nil {

@@ -203,7 +203,7 @@ func (w *worker) watch(ctx context.Context) {
 			w.trouble(ctx, err)
 		} else {
 			if w.stumbled.Swap(false) || time.Since(looked) > w.Grace/2 {
-				sweeper = study.NewSweeper(&study.SweeperOptions{Grace: w.Grace, Retry: w.retry, Own: w.runs})
+				sweeper = study.NewSweeper(study.SweeperOptions{Grace: w.Grace, Retry: w.retry, Own: w.runs})
 			}
 			looked = time.Now()
 			w.stopHeld()

@@ -22,6 +22,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/study"
@@ -146,7 +147,7 @@ func benchRun(root, slug string, points, names int) error {
 }
 
 func benchStudy(path string, trials int) error {
-	j, err := study.CreateJournal(context.Background(), path, nil)
+	j, err := study.CreateJournal(context.Background(), path, journal.WriterOptions{})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -133,7 +134,7 @@ func TestWhatIsRefusedOnDiskIsRefusedOverHTTP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			op, local := c.door()
-			m := study.NewMemory(&study.MemoryOptions{Worker: 7})
+			m := study.NewMemory(study.MemoryOptions{Worker: 7})
 			doorsStudy(t, m)
 			if err := m.Update(t.Context(), local); !errors.Is(err, c.want) {
 				t.Errorf("on disk: %v", err)
@@ -152,7 +153,7 @@ func postOp(t *testing.T, op study.Op) (status int, after, before uint64) {
 	t.Helper()
 	s := newSite(t, Options{})
 	path := filepath.Join(s.root, "s.atj")
-	j, err := study.CreateJournal(t.Context(), path, nil)
+	j, err := study.CreateJournal(t.Context(), path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func postOp(t *testing.T, op study.Op) (status int, after, before uint64) {
 	}
 	body := map[string]any{"id": "a-request", "after": strconv.FormatUint(before, 10), "ops": []json.RawMessage{text}}
 	status = s.do("POST", "/api/v1/journals/ops?path=s.atj", body).status
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

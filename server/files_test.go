@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/study"
 )
@@ -35,7 +36,7 @@ func logSite(t *testing.T, opts Options) *site {
 			t.Fatal(err)
 		}
 	}
-	j, err := study.CreateJournal(ctx, filepath.Join(opts.Root, "m", "s.atj"), nil)
+	j, err := study.CreateJournal(ctx, filepath.Join(opts.Root, "m", "s.atj"), journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

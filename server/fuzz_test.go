@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -50,7 +51,7 @@ func newFuzzed(f *testing.F) *fuzzed {
 func (z *fuzzed) fill(f *testing.F) {
 	z.must(f, "POST /api/v1/journals", `{"path":"s.atj"}`, nil)
 	config := study.Config{Name: "demo", Directions: []study.Direction{study.Minimize}}
-	j, err := study.OpenJournal(f.Context(), filepath.Join(z.open.base, "s.atj"), nil)
+	j, err := study.OpenJournal(f.Context(), filepath.Join(z.open.base, "s.atj"), journal.WriterOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}

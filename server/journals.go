@@ -147,7 +147,7 @@ func (s *Server) listOps(_ context.Context, in *opsInput) (*huma.StreamResponse,
 
 // replay reads a journal from its beginning for one client.
 func (l *journalLog) replay(after uint64, put func(any) error) error {
-	r, err := journal.OpenReader(l.fullPath(), &journal.ReaderOptions{FS: l.owner.fs})
+	r, err := journal.OpenReader(l.fullPath(), journal.ReaderOptions{FS: l.owner.fs})
 	if err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (s *Server) createJournal(ctx context.Context, in *createJournalInput) (*st
 			return nil, s.answer(err)
 		}
 	}
-	j, err := study.CreateJournal(ctx, inRoot(s.root, name), &journal.WriterOptions{FS: s.studies.fs, Program: s.program})
+	j, err := study.CreateJournal(ctx, inRoot(s.root, name), journal.WriterOptions{FS: s.studies.fs, Program: s.program})
 	if err != nil && !errors.Is(err, journal.ErrExist) {
 		return nil, s.answer(err)
 	}

@@ -119,7 +119,7 @@ func (t *opTail) refresh(l *journalLog) error {
 
 func (t *opTail) catchUp(l *journalLog) error {
 	if t.reader == nil {
-		r, err := journal.OpenReader(l.fullPath(), &journal.ReaderOptions{FS: l.owner.fs})
+		r, err := journal.OpenReader(l.fullPath(), journal.ReaderOptions{FS: l.owner.fs})
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func (s *Server) ServeOptuna(ctx context.Context, l net.Listener, journal string
 	if err := log.refresh(ctx); err != nil {
 		return err
 	}
-	return optuna.NewServer(journalStorage{log}, nil).Serve(ctx, l)
+	return optuna.NewServer(journalStorage{log}, optuna.ServerOptions{}).Serve(ctx, l)
 }
 
 // journalStorage is a journal as the server's own parts see it: all changes go through

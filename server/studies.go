@@ -283,7 +283,7 @@ func (l *journalLog) load(ctx context.Context) error {
 
 func (l *journalLog) read(ctx context.Context) error {
 	if l.reader == nil {
-		r, err := study.OpenJournalReader(l.fullPath(), &journal.ReaderOptions{FS: l.owner.fs})
+		r, err := study.OpenJournalReader(l.fullPath(), journal.ReaderOptions{FS: l.owner.fs})
 		if err != nil {
 			return err
 		}
@@ -429,7 +429,7 @@ func (l *journalLog) openWriter(ctx context.Context) (*journalWriter, error) {
 		return nil, err
 	}
 	if l.writer == nil {
-		w, err := study.OpenJournal(ctx, l.fullPath(), &journal.WriterOptions{FS: l.owner.fs, Program: l.owner.server.program})
+		w, err := study.OpenJournal(ctx, l.fullPath(), journal.WriterOptions{FS: l.owner.fs, Program: l.owner.server.program})
 		if err != nil {
 			return nil, err
 		}

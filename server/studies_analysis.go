@@ -176,7 +176,7 @@ func (s *Server) studyImportance(ctx context.Context, in *importanceInput) (*str
 
 func importanceOf(snap *study.Snapshot, st *study.Study, objective int) Importance {
 	v := Importance{Seq: Count(snap.Seq()), Method: analysis.FANOVA.String(), Items: []ParamImportance{}}
-	report, err := analysis.Importances(snap, st, &analysis.ImportanceOptions{Objective: objective, Most: importanceSample})
+	report, err := analysis.Importances(snap, st, analysis.ImportanceOptions{Objective: objective, Most: importanceSample})
 	if err != nil { // too few trials
 		return v
 	}

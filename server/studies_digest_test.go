@@ -12,7 +12,7 @@ import (
 
 // A digest that followed a study says what one says that sees it for the first time.
 func TestDigestsFollowAStudy(t *testing.T) {
-	mem := study.NewMemory(nil)
+	mem := study.NewMemory(study.MemoryOptions{})
 	ctx := context.Background()
 	var id study.StudyID
 	update := func(f func(*study.Tx) error) *study.Snapshot {

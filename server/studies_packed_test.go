@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -19,7 +20,7 @@ import (
 // too large for a float64, or of two kinds.
 func mixedStudy(s *site) string {
 	id := newStudy(s, "s.atj", study.Minimize, study.Maximize)
-	j, err := study.OpenJournal(s.t.Context(), filepath.Join(s.root, "s.atj"), nil)
+	j, err := study.OpenJournal(s.t.Context(), filepath.Join(s.root, "s.atj"), journal.WriterOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -27,7 +28,7 @@ func unmarshal(t *testing.T, text string, into any) {
 // newStudy puts a study under the root and returns its id in the API.
 func newStudy(s *site, journalName string, directions ...study.Direction) string {
 	s.t.Helper()
-	j, err := study.CreateJournal(s.t.Context(), filepath.Join(s.root, journalName), nil)
+	j, err := study.CreateJournal(s.t.Context(), filepath.Join(s.root, journalName), journal.WriterOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
 	if n := <-numbers; n != -1 {
 		t.Fatalf("trial %d has changed", n)
 	}
-	j, err := study.OpenJournal(ctx, filepath.Join(s.root, "s.atj"), nil)
+	j, err := study.OpenJournal(ctx, filepath.Join(s.root, "s.atj"), journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +330,7 @@ func TestJournalsAreNotReachedByLinks(t *testing.T) {
 func TestAStudyWithoutObjectivesIsRefusedWithAReason(t *testing.T) {
 	s := newSite(t, Options{})
 	newStudy(s, "s.atj")
-	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), nil)
+	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +447,7 @@ func TestStudiesComeAndGo(t *testing.T) {
 func TestADeletedStudyIsNotListed(t *testing.T) {
 	s := newSite(t, Options{})
 	id := newStudy(s, "s.atj")
-	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), nil)
+	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +474,7 @@ func TestARepeatedTellCarriesOutWhatFollows(t *testing.T) {
 	base := "/api/v1/studies/" + newStudy(s, "s.atj")
 	var asked TrialItem
 	s.post(base+"/ask", map[string]any{"lease_ms": 60_000, "worker": "77"}, &asked)
-	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), nil)
+	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 func TestAskedForIsTheFirstTrialOfTheKey(t *testing.T) {
 	values := []string{`""`, `"a"`, `"ab"`, `"\u0000"`, `7`, `{"a":1}`}
 	rapid.Check(t, func(t *rapid.T) {
-		m := NewMemory(nil)
+		m := NewMemory(MemoryOptions{})
 		var seen []*Snapshot
 		err := m.Update(t.Context(), func(tx *Tx) error {
 			for i := range 2 {

@@ -10,7 +10,7 @@ import (
 // come and end in any order.
 func TestBestTrackerFollowsBest(t *testing.T) {
 	for _, dir := range []Direction{Minimize, Maximize} {
-		st := NewMemory(nil)
+		st := NewMemory(MemoryOptions{})
 		id, _, err := OpenOrCreate(t.Context(), st, Config{Name: "s", Directions: []Direction{dir}})
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestBestTrackerFollowsBest(t *testing.T) {
 }
 
 func BenchmarkBestOfManyTrials(b *testing.B) {
-	st := NewMemory(nil)
+	st := NewMemory(MemoryOptions{})
 	id, _, err := OpenOrCreate(b.Context(), st, Config{Name: "s", Directions: []Direction{Minimize}})
 	if err != nil {
 		b.Fatal(err)

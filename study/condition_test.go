@@ -42,7 +42,7 @@ func TestConditionsAreChecked(t *testing.T) {
 		"a range of a truth value":  {{Param: "b", High: &high}},
 		"the second one is no good": {{Param: "b", Values: []Value{Bool(true)}}, {Param: "b"}},
 	} {
-		st := NewMemory(nil)
+		st := NewMemory(MemoryOptions{})
 		_, _, err := OpenOrCreate(t.Context(), st, Config{Name: "s", Directions: []Direction{Minimize}, Space: &Space{Params: []SpaceParam{
 			{Name: "b", Dist: BoolDist{}}, {Name: "x", Dist: BoolDist{}, When: when},
 		}}})

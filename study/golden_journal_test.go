@@ -89,8 +89,8 @@ func goldenSteps() []goldenStep {
 func TestTheGoldenIsWrittenByteForByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "golden.atj")
 	at := int64(1000000)
-	s, err := study.CreateJournal(context.Background(), path, &journal.WriterOptions{
-		WorkerZero: true, Program: "0.0.0",
+	s, err := study.CreateJournal(context.Background(), path, journal.WriterOptions{
+		Worker: new(uint64(0)), Program: "0.0.0",
 		Clock:    func() time.Time { return time.UnixMilli(at) },
 		DataFile: func(uint64, uint64) string { return goldenData },
 	})
@@ -119,7 +119,7 @@ func TestTheGoldenIsWrittenByteForByte(t *testing.T) {
 }
 
 func TestTheGoldenJournalReplays(t *testing.T) {
-	r, err := study.OpenJournalReader("testdata/golden.atj", nil)
+	r, err := study.OpenJournalReader("testdata/golden.atj", journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestTheGoldenJournalReplays(t *testing.T) {
 // operation's sequence number and kind.
 func TestReplayNamesTheOperationItRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.atj")
-	w, err := journal.Create(context.Background(), path, nil, deaf{})
+	w, err := journal.Create(context.Background(), path, journal.WriterOptions{}, deaf{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,12 +143,12 @@ func TestReplayNamesTheOperationItRefuses(t *testing.T) {
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = study.OpenJournalReader(path, nil)
+	_, err = study.OpenJournalReader(path, journal.ReaderOptions{})
 	var refused *study.ReplayError
 	if !errors.As(err, &refused) || refused.Seq != 2 || refused.Kind != "transition" || !errors.Is(err, study.ErrNotFound) {
 		t.Errorf("reader: %v", err)
 	}
-	if _, err = study.OpenJournal(context.Background(), path, nil); !errors.As(err, &refused) || refused.Seq != 2 {
+	if _, err = study.OpenJournal(context.Background(), path, journal.WriterOptions{}); !errors.As(err, &refused) || refused.Seq != 2 {
 		t.Errorf("writer: %v", err)
 	}
 }

@@ -52,7 +52,7 @@ func (s *takenBack) Snapshot() *Snapshot {
 
 func TestOutboxOfATrialWhoseEndWasTakenBack(t *testing.T) {
 	running := func() (*Memory, Fence) {
-		m := NewMemory(nil)
+		m := NewMemory(MemoryOptions{})
 		var f Fence
 		err := m.Update(t.Context(), func(tx *Tx) error {
 			id, err := tx.CreateStudy(Config{Name: "a", Directions: []Direction{Minimize}})

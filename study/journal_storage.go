@@ -19,22 +19,22 @@ type Journal struct {
 var _ Storage = (*Journal)(nil)
 
 // OpenJournal opens a journal for writing and replays it. One of an older
-// format is migrated first. Opts may be nil. The errors are those of
+// format is migrated first. The errors are those of
 // [journal.OpenWriter]; an operation that the fold refuses is a
 // [*ReplayError] in it.
-func OpenJournal(ctx context.Context, path string, opts *journal.WriterOptions) (*Journal, error) {
+func OpenJournal(ctx context.Context, path string, opts journal.WriterOptions) (*Journal, error) {
 	return openWith(ctx, path, opts, journal.OpenWriter)
 }
 
 // CreateJournal creates a journal. The errors are those of [journal.Create]:
 // [journal.ErrExist] if there is one.
-func CreateJournal(ctx context.Context, path string, opts *journal.WriterOptions) (*Journal, error) {
+func CreateJournal(ctx context.Context, path string, opts journal.WriterOptions) (*Journal, error) {
 	return openWith(ctx, path, opts, journal.Create)
 }
 
-type opener func(context.Context, string, *journal.WriterOptions, journal.Machine) (*journal.Writer, error)
+type opener func(context.Context, string, journal.WriterOptions, journal.Machine) (*journal.Writer, error)
 
-func openWith(ctx context.Context, path string, opts *journal.WriterOptions, open opener) (*Journal, error) {
+func openWith(ctx context.Context, path string, opts journal.WriterOptions, open opener) (*Journal, error) {
 	m := newMachine()
 	w, err := open(ctx, path, opts, m)
 	if err != nil {
@@ -186,7 +186,7 @@ var _ journal.Completer = (*readMachine)(nil)
 
 // OpenJournalReader opens a journal of any format for reading and replays it.
 // It takes no lock and writes nothing.
-func OpenJournalReader(path string, opts *journal.ReaderOptions) (*JournalReader, error) {
+func OpenJournalReader(path string, opts journal.ReaderOptions) (*JournalReader, error) {
 	r, err := journal.OpenReader(path, opts)
 	if err != nil {
 		return nil, journalError(err)

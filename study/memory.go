@@ -30,12 +30,9 @@ type Memory struct {
 
 var _ Storage = (*Memory)(nil)
 
-// NewMemory returns an empty storage in memory. Opts may be nil.
-func NewMemory(opts *MemoryOptions) *Memory {
-	m := &Memory{state: shared{fold: NewFold()}}
-	if opts != nil {
-		m.opts = *opts
-	}
+// NewMemory returns an empty storage in memory.
+func NewMemory(opts MemoryOptions) *Memory {
+	m := &Memory{opts: opts, state: shared{fold: NewFold()}}
 	if m.opts.Clock == nil {
 		m.opts.Clock = time.Now
 	}

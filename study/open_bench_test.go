@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/foldlog/foldlog/journal"
 )
 
 // writeJournal writes a journal of format 6 with so many operations to an
@@ -70,7 +72,7 @@ func BenchmarkOpenJournal(b *testing.B) {
 
 // openAll opens a journal and looks at its last operation.
 func openAll(b *testing.B, path string, ops int) {
-	r, err := OpenJournalReader(path, nil)
+	r, err := OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -86,12 +88,12 @@ func BenchmarkFlat(b *testing.B) {
 	for _, trials := range []int{10, 1_000, 100_000} {
 		path := filepath.Join(b.TempDir(), "s.atj")
 		writeJournal(b, path, history(b, trials), 100)
-		w, err := OpenJournal(b.Context(), path, nil)
+		w, err := OpenJournal(b.Context(), path, journal.WriterOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer w.Close()
-		r, err := OpenJournalReader(path, nil)
+		r, err := OpenJournalReader(path, journal.ReaderOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

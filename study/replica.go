@@ -41,7 +41,7 @@ type Replica struct {
 
 var _ Storage = (*Replica)(nil)
 
-// OpenReplica replays a log. A worker of 0 is drawn at random.
+// OpenReplica replays a log. A worker of nil is drawn at random.
 func OpenReplica(ctx context.Context, log Log, worker *uint64) (*Replica, error) {
 	r := &Replica{log: log, state: shared{fold: NewFold()}}
 	if r.worker = 1 + rand.Uint64N(1<<53-1); worker != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestMemoryConforms(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) study.Storage {
-		s := study.NewMemory(nil)
+		s := study.NewMemory(study.MemoryOptions{})
 		t.Cleanup(func() { s.Close() })
 		return s
 	})
@@ -23,7 +23,7 @@ func TestMemoryConforms(t *testing.T) {
 
 func TestJournalConforms(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) study.Storage {
-		s, err := study.CreateJournal(context.Background(), filepath.Join(t.TempDir(), "s.atj"), nil)
+		s, err := study.CreateJournal(context.Background(), filepath.Join(t.TempDir(), "s.atj"), journal.WriterOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestJournalConforms(t *testing.T) {
 // checkReplay reads the journal again from the beginning and compares.
 func checkReplay(t *testing.T, s *study.Journal) {
 	t.Helper()
-	r, err := study.OpenJournalReader(s.Writer().Path(), nil)
+	r, err := study.OpenJournalReader(s.Writer().Path(), journal.ReaderOptions{})
 	if err != nil {
 		t.Error(err)
 		return
@@ -52,7 +52,7 @@ func checkReplay(t *testing.T, s *study.Journal) {
 // A28: the clock steps back by ten minutes between two operations.
 func TestClockSteppingBackIsTolerated(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000)
-	opts := &journal.WriterOptions{Clock: func() time.Time { now = now.Add(-10 * time.Minute); return now }}
+	opts := journal.WriterOptions{Clock: func() time.Time { now = now.Add(-10 * time.Minute); return now }}
 	s, err := study.CreateJournal(context.Background(), filepath.Join(t.TempDir(), "s.atj"), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -70,12 +70,12 @@ func TestClockSteppingBackIsTolerated(t *testing.T) {
 func TestTwoHandlesShareOneJournal(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "s.atj")
-	a, err := study.CreateJournal(ctx, path, nil)
+	a, err := study.CreateJournal(ctx, path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	b, err := study.OpenJournal(ctx, path, nil)
+	b, err := study.OpenJournal(ctx, path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestTwoHandlesShareOneJournal(t *testing.T) {
 // A5
 func TestNumbersOfManyParallelCreatesAreDense(t *testing.T) {
 	ctx := context.Background()
-	s := study.NewMemory(nil)
+	s := study.NewMemory(study.MemoryOptions{})
 	id, _, err := study.OpenOrCreate(ctx, s, study.Config{Name: "a", Directions: []study.Direction{study.Minimize}})
 	if err != nil {
 		t.Fatal(err)

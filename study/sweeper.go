@@ -62,12 +62,9 @@ type sighting struct {
 	since                      time.Duration
 }
 
-// NewSweeper returns a sweeper that has seen nothing yet. Opts may be nil.
-func NewSweeper(opts *SweeperOptions) *Sweeper {
-	s := &Sweeper{seen: make(map[TrialID]sighting)}
-	if opts != nil {
-		s.opts = *opts
-	}
+// NewSweeper returns a sweeper that has seen nothing yet.
+func NewSweeper(opts SweeperOptions) *Sweeper {
+	s := &Sweeper{opts: opts, seen: make(map[TrialID]sighting)}
 	if s.opts.Elapsed == nil {
 		start := time.Now()
 		s.opts.Elapsed = func() time.Duration { return time.Since(start) }

@@ -8,13 +8,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
 // startJournal makes a journal with one study.
 func startJournal(t *testing.T, path string) (*study.Journal, study.StudyID) {
 	t.Helper()
-	j, err := study.CreateJournal(t.Context(), path, nil)
+	j, err := study.CreateJournal(t.Context(), path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +34,12 @@ func TestSnapshotsShowTransactionsWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.atj")
 	w, id := startJournal(t, path)
 	base := w.Snapshot().Seq()
-	other, err := study.OpenJournal(t.Context(), path, nil)
+	other, err := study.OpenJournal(t.Context(), path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestReaderShowsWhatItHadUntilAnotherHistoryIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	set(1)
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 	if err := a.demoCreate(ctx, path); err != nil {
 		return cli.Failed("demo", path, err)
 	}
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		return cli.Failed("demo", path, err)
 	}
@@ -149,7 +149,7 @@ func (a *app) demoCreate(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	j, err := study.CreateJournal(ctx, path, &journal.WriterOptions{Program: version.Program()})
+	j, err := study.CreateJournal(ctx, path, journal.WriterOptions{Program: version.Program()})
 	if errors.Is(err, journal.ErrExist) {
 		return cli.WithHint(err, "give another --dir, or remove "+path+" and "+path+".d")
 	}

@@ -11,7 +11,7 @@ import (
 // holdLease takes the lease of a journal, says so, and never lays it down.
 func holdLease(path string) int {
 	ctx := context.Background()
-	w, err := journal.OpenWriter(ctx, path, &journal.WriterOptions{Worker: 77}, lines{})
+	w, err := journal.OpenWriter(ctx, path, journal.WriterOptions{Worker: new(uint64(77))}, lines{})
 	if err == nil {
 		err = w.Do(ctx, func(*journal.Tx) error {
 			fmt.Println("holding")

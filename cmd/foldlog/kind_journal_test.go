@@ -271,7 +271,7 @@ func removeAll(t *testing.T, path string) {
 // writeOps makes a journal of these operations, each as it is.
 func writeOps(t *testing.T, path string, ops ...string) {
 	t.Helper()
-	w, err := journal.Create(t.Context(), path, &journal.WriterOptions{Worker: 5, Clock: func() time.Time { return clock }}, lines{})
+	w, err := journal.Create(t.Context(), path, journal.WriterOptions{Worker: new(uint64(5)), Clock: func() time.Time { return clock }}, lines{})
 	if err != nil {
 		t.Fatal(err)
 	}

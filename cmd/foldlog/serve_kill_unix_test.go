@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/study"
 )
@@ -342,9 +343,9 @@ func (w *sharedTrials) run(c *killable, n, trials int) {
 	}
 }
 
-func (w *sharedTrials) compare(t *testing.T, journal string) {
+func (w *sharedTrials) compare(t *testing.T, path string) {
 	t.Helper()
-	r, err := study.OpenJournalReader(journal, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -45,7 +46,7 @@ func TestATailOutlivesItsServer(t *testing.T) {
 	if err := os.WriteFile(run, longRun("run", 2), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	j, err := study.CreateJournal(t.Context(), filepath.Join(root, "s.atj"), nil)
+	j, err := study.CreateJournal(t.Context(), filepath.Join(root, "s.atj"), journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/proctest"
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/study"
 )
@@ -42,7 +43,7 @@ func servedAt(t *testing.T) string {
 // newStudy makes a journal with the study search.
 func newStudy(t *testing.T, path string) {
 	t.Helper()
-	j, err := study.CreateJournal(t.Context(), path, nil)
+	j, err := study.CreateJournal(t.Context(), path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

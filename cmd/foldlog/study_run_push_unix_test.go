@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/study"
 )
@@ -47,7 +48,7 @@ func TestAServerThatIsKilledUnderARunHasEveryRunWhole(t *testing.T) {
 	})
 	kills(ctx, t, root, address, times, &run)
 	intact(t, filepath.Join(root, "search.atj"))
-	r, err := study.OpenJournalReader(filepath.Join(root, "search.atj"), nil)
+	r, err := study.OpenJournalReader(filepath.Join(root, "search.atj"), journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestAServerThatIsKilledUnderARunHasEveryRunWhole(t *testing.T) {
 // newSearch makes a journal with one study.
 func newSearch(t *testing.T, path string) {
 	t.Helper()
-	j, err := study.CreateJournal(t.Context(), path, nil)
+	j, err := study.CreateJournal(t.Context(), path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 	pb "github.com/foldlog/foldlog/study/optuna/optunapb"
 )
@@ -68,7 +69,7 @@ func TestServeOptunaEndsWellWhenItIsTold(t *testing.T) {
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func (s *swarm) waitFor(n int) {
 // check holds the journal against what the clients were answered.
 func (s *swarm) check(path string, want int) {
 	s.Helper()
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		s.Fatal(err)
 	}

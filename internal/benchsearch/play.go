@@ -17,7 +17,7 @@ var marks = []int{100, 300}
 // its score at each mark.
 func play(p problem, s sampler.Sampler, seed uint64) ([]float64, error) {
 	ctx := context.Background()
-	st := study.NewMemory(nil)
+	st := study.NewMemory(study.MemoryOptions{})
 	defer st.Close()
 	config := study.Config{Name: p.name, Directions: make([]study.Direction, p.objectives), Seed: &seed}
 	id, _, err := study.OpenOrCreate(ctx, st, config)

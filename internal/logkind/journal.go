@@ -25,7 +25,7 @@ const stateLive = "live"
 func (journalKind) Name() string { return StudyJournal }
 
 // reading is how journals are read in this world.
-func (w World) reading() *journal.ReaderOptions { return &journal.ReaderOptions{FS: w.fs()} }
+func (w World) reading() journal.ReaderOptions { return journal.ReaderOptions{FS: w.fs()} }
 
 func (journalKind) Identify(c Candidate) (string, error) {
 	if journal.Sniff(c.Start) {
@@ -285,7 +285,7 @@ func (k journalKind) Verify(ctx context.Context, log string, opts VerifyOptions)
 		}
 		*list = append(*list, p)
 	}
-	sum, err := journal.Verify(ctx, log, &journal.VerifyOptions{ReaderOptions: *k.reading(), Machine: replay, Progress: opts.Progress}, func(f journal.Finding) {
+	sum, err := journal.Verify(ctx, log, journal.VerifyOptions{ReaderOptions: k.reading(), Machine: replay, Progress: opts.Progress}, func(f journal.Finding) {
 		switch f.Severity {
 		case journal.Fault:
 			add(&v.Faults, f)
@@ -325,7 +325,7 @@ func (k journalKind) Cat(ctx context.Context, log string, w io.Writer, opts CatO
 }
 
 func (k journalKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error) {
-	o := &journal.CopyOptions{ReaderOptions: *k.reading(), To: fsx.OS, Progress: opts.Progress}
+	o := journal.CopyOptions{ReaderOptions: k.reading(), To: fsx.OS, Progress: opts.Progress}
 	if opts.Salvage {
 		done, err := journal.Salvage(ctx, log, dest, study.NewReplay(), o)
 		if err != nil {

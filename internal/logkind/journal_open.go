@@ -40,7 +40,7 @@ func (f Finder) OpenReader(operand string) (StudyReader, error) {
 	if err := mustExist(operand); err != nil {
 		return nil, err
 	}
-	return study.OpenJournalReader(operand, nil)
+	return study.OpenJournalReader(operand, journal.ReaderOptions{})
 }
 
 // Glance is OpenReader for a command that does nothing but tell, and so does not wait
@@ -152,8 +152,9 @@ func mustExist(path string) error {
 
 // JournalOptions are those of a writer that tells what happens to a journal besides the
 // work asked for. Worker is the id that operations carry, nil to draw one.
-func (f Finder) JournalOptions(worker *uint64) *journal.WriterOptions {
-	opts := &journal.WriterOptions{
+func (f Finder) JournalOptions(worker *uint64) journal.WriterOptions {
+	return journal.WriterOptions{
+		Worker:  worker,
 		Program: version.Program(),
 		Clock:   f.Time,
 		OnTakeover: func(o journal.Owner) {
@@ -164,8 +165,4 @@ func (f Finder) JournalOptions(worker *uint64) *journal.WriterOptions {
 			f.Notef("writers of the old format must have been stopped: what they append from now on is lost to the journal")
 		},
 	}
-	if worker != nil {
-		opts.Worker, opts.WorkerZero = *worker, *worker == 0
-	}
-	return opts
 }

@@ -14,7 +14,7 @@ func (k journalKind) Tail(ctx context.Context, log string, w io.Writer, opts Tai
 	if opts.Follow {
 		fsys = k.liveFS()
 	}
-	r, err := journal.OpenReader(log, &journal.ReaderOptions{FS: fsys})
+	r, err := journal.OpenReader(log, journal.ReaderOptions{FS: fsys})
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func KindOf(name string) (Kind, error) {
 
 // Plot is a plot that is being made.
 type Plot struct {
-	opts    *Options
+	opts    Options
 	kind    Kind
 	snap    *study.Snapshot
 	st      *study.Study
@@ -73,7 +73,7 @@ type studyChart struct {
 }
 
 // New draws a study. Nothing to draw is study.ErrNotFound.
-func New(kind Kind, snap *study.Snapshot, st *study.Study, opts *Options) (*Plot, error) {
+func New(kind Kind, snap *study.Snapshot, st *study.Study, opts Options) (*Plot, error) {
 	switch {
 	case opts.Most > 0:
 		kind.most = opts.Most

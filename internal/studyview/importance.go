@@ -70,7 +70,7 @@ func (f *ImportanceOptions) Compute(snap *study.Snapshot, st *study.Study) (*Imp
 	case f.Trees < 0 || f.Trees > analysis.MaxTrees:
 		return nil, cli.Usagef("--trees %d: up to %d", f.Trees, analysis.MaxTrees)
 	}
-	r, err := analysis.Importances(snap, st, &opts)
+	r, err := analysis.Importances(snap, st, opts)
 	if errors.Is(err, analysis.ErrTooFew) {
 		return nil, cli.WithHint(err, "a few dozen completed trials say something; foldlog study show counts them")
 	}

@@ -57,7 +57,7 @@ func TestTheExampleRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := study.NewMemory(nil)
+	st := study.NewMemory(study.MemoryOptions{})
 	if _, _, err := study.OpenOrCreate(t.Context(), st, f.Study); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestFaultsOfTheRunHaveTheirPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			st := study.NewMemory(nil)
+			st := study.NewMemory(study.MemoryOptions{})
 			if _, _, err := study.OpenOrCreate(t.Context(), st, f.Study); err != nil {
 				t.Fatal(err)
 			}

@@ -53,7 +53,7 @@ func (s trialSpec) make(tx *study.Tx, id study.StudyID) error {
 func studyOf(tb testing.TB, config study.Config, trials ...trialSpec) (*study.Snapshot, *study.Study) {
 	tb.Helper()
 	ctx := context.Background()
-	m := study.NewMemory(nil)
+	m := study.NewMemory(study.MemoryOptions{})
 	defer m.Close()
 	if config.Name == "" {
 		config.Name = "s"

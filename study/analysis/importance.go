@@ -101,11 +101,7 @@ type ImportanceReport struct {
 // for what its values change where it is there, times how often that is; that it
 // is there at all counts for the parameter that decides so. The error wraps
 // [ErrTooFew] if fewer than two trials are left, and [ErrOptions].
-func Importances(snap *study.Snapshot, st *study.Study, opts *ImportanceOptions) (*ImportanceReport, error) {
-	var o ImportanceOptions
-	if opts != nil {
-		o = *opts
-	}
+func Importances(snap *study.Snapshot, st *study.Study, o ImportanceOptions) (*ImportanceReport, error) {
 	if err := o.settle(st); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/foldlog/foldlog/study"
 )
 
-func importancesOf(tb testing.TB, snap *study.Snapshot, st *study.Study, opts *ImportanceOptions) map[string]Importance {
+func importancesOf(tb testing.TB, snap *study.Snapshot, st *study.Study, opts ImportanceOptions) map[string]Importance {
 	tb.Helper()
 	report, err := Importances(snap, st, opts)
 	if err != nil {
@@ -50,8 +50,8 @@ func TestImportanceOfKnownFunctions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			names := []string{"a", "b", "c", "d"}
 			snap, st := studyOf(t, study.Config{}, uniform(1500, 1, names, tc.f)...)
-			first := importancesOf(t, snap, st, nil)
-			total := importancesOf(t, snap, st, &ImportanceOptions{Method: Permutation})
+			first := importancesOf(t, snap, st, ImportanceOptions{})
+			total := importancesOf(t, snap, st, ImportanceOptions{Method: Permutation})
 			for i, name := range names {
 				near(t, "fanova "+name, first[name].Fraction, tc.first[i], tc.room)
 				near(t, "permutation "+name, total[name].Fraction, tc.total[i], 2*tc.room)
@@ -63,17 +63,17 @@ func TestImportanceOfKnownFunctions(t *testing.T) {
 func TestImportanceIsTheSameAgainAndInAnyOrderOfTrees(t *testing.T) {
 	snap, st := studyOf(t, study.Config{}, uniform(200, 2, []string{"a", "b"}, func(x []float64) float64 { return x[0] })...)
 	for _, method := range []Method{FANOVA, Permutation} {
-		one, err := Importances(snap, st, &ImportanceOptions{Method: method, Seed: 5})
+		one, err := Importances(snap, st, ImportanceOptions{Method: method, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			two, _ := Importances(snap, st, &ImportanceOptions{Method: method, Seed: 5})
+			two, _ := Importances(snap, st, ImportanceOptions{Method: method, Seed: 5})
 			if diff := cmp.Diff(one, two); diff != "" {
 				t.Fatal(diff)
 			}
 		}
-		other, _ := Importances(snap, st, &ImportanceOptions{Method: method, Seed: 6})
+		other, _ := Importances(snap, st, ImportanceOptions{Method: method, Seed: 6})
 		if cmp.Equal(one, other) {
 			t.Errorf("%v: the seed changes nothing", method)
 		}
@@ -109,7 +109,7 @@ func TestImportanceOfLogarithmsChoicesAndConditions(t *testing.T) {
 	// third of 4/12.
 	whole := 1.0/12 + 2.0/9 + 1.0/9
 	for _, method := range []Method{FANOVA, Permutation} {
-		got := importancesOf(t, snap, st, &ImportanceOptions{Method: method})
+		got := importancesOf(t, snap, st, ImportanceOptions{Method: method})
 		near(t, method.String()+" lr", got["lr"].Fraction, 1.0/12/whole, 0.06)
 		near(t, method.String()+" momentum", got["momentum"].Fraction, 1.0/9/whole, 0.08)
 		near(t, method.String()+" flag", got["flag"].Fraction, 0, 0.01)
@@ -125,7 +125,7 @@ func TestImportanceOfLogarithmsChoicesAndConditions(t *testing.T) {
 func TestImportanceLeavesOutWhatHasNoValue(t *testing.T) {
 	trials := uniform(100, 4, []string{"a", "b"}, func(x []float64) float64 { return -x[1] })
 	plain, st := studyOf(t, study.Config{}, trials...)
-	want, err := Importances(plain, st, nil)
+	want, err := Importances(plain, st, ImportanceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestImportanceLeavesOutWhatHasNoValue(t *testing.T) {
 		{params: p, state: study.Running}, {state: study.Waiting},
 	}...)
 	snap, st := studyOf(t, study.Config{Directions: []study.Direction{study.Maximize}}, trials...)
-	got, err := Importances(snap, st, nil)
+	got, err := Importances(snap, st, ImportanceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,10 +153,10 @@ func TestRanksAreNotDrownedByOneTrial(t *testing.T) {
 	trials := uniform(300, 5, []string{"a", "b"}, func(x []float64) float64 { return x[0] })
 	trials[17].values[0] = 1e300
 	snap, st := studyOf(t, study.Config{}, trials...)
-	if got := importancesOf(t, snap, st, &ImportanceOptions{Ranks: true}); got["a"].Share < 0.9 {
+	if got := importancesOf(t, snap, st, ImportanceOptions{Ranks: true}); got["a"].Share < 0.9 {
 		t.Errorf("by ranks: %+v", got)
 	}
-	if got := importancesOf(t, snap, st, nil); got["a"].Share > 0.9 {
+	if got := importancesOf(t, snap, st, ImportanceOptions{}); got["a"].Share > 0.9 {
 		t.Errorf("one trial of 1e300 did not count: %+v", got)
 	}
 }
@@ -186,7 +186,7 @@ func TestImportanceAtTheEdges(t *testing.T) {
 	} {
 		snap, st := studyOf(t, study.Config{}, tc.trials...)
 		for _, method := range []Method{FANOVA, Permutation} {
-			report, err := Importances(snap, st, &ImportanceOptions{Method: method})
+			report, err := Importances(snap, st, ImportanceOptions{Method: method})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +207,7 @@ func TestImportanceAtTheEdges(t *testing.T) {
 		{ImportanceOptions{}, ErrTooFew}, {ImportanceOptions{Objective: 1}, ErrOptions},
 		{ImportanceOptions{Objective: -1}, ErrOptions}, {ImportanceOptions{Trees: -1}, ErrOptions}, {ImportanceOptions{Method: 7}, ErrOptions},
 	} {
-		if _, err := Importances(snap, st, &tc.opts); !errors.Is(err, tc.want) {
+		if _, err := Importances(snap, st, tc.opts); !errors.Is(err, tc.want) {
 			t.Errorf("%+v: %v", tc.opts, err)
 		}
 	}
@@ -229,7 +229,7 @@ func BenchmarkImportances(b *testing.B) {
 	for _, method := range []Method{FANOVA, Permutation} {
 		b.Run(method.String(), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Importances(snap, st, &ImportanceOptions{Method: method}); err != nil {
+				if _, err := Importances(snap, st, ImportanceOptions{Method: method}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -240,14 +240,14 @@ func BenchmarkImportances(b *testing.B) {
 func TestImportanceOfASampleIsLikeThatOfAll(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	snap, st := studyOf(t, study.Config{}, uniform(3000, 3, names, func(x []float64) float64 { return 4*x[0] + 2*x[1] })...)
-	report, err := Importances(snap, st, &ImportanceOptions{Most: 700})
+	report, err := Importances(snap, st, ImportanceOptions{Most: 700})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if report.Trials != 700 || report.Of != 3000 || report.Left != 0 {
 		t.Errorf("from %d of %d, %d left out", report.Trials, report.Of, report.Left)
 	}
-	sample, all := importancesOf(t, snap, st, &ImportanceOptions{Most: 700}), importancesOf(t, snap, st, nil)
+	sample, all := importancesOf(t, snap, st, ImportanceOptions{Most: 700}), importancesOf(t, snap, st, ImportanceOptions{})
 	for _, name := range names {
 		near(t, name, sample[name].Fraction, all[name].Fraction, 0.05)
 	}

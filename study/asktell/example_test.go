@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/sampler"
@@ -22,7 +23,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	s, err := study.CreateJournal(ctx, filepath.Join(dir, "search.atj"), nil)
+	s, err := study.CreateJournal(ctx, filepath.Join(dir, "search.atj"), journal.WriterOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // newStudy is a study of one parameter in memory.
 func newStudy(t *testing.T) *study.Memory {
 	t.Helper()
-	m := study.NewMemory(&study.MemoryOptions{Worker: 7})
+	m := study.NewMemory(study.MemoryOptions{Worker: 7})
 	space := &study.Space{Params: []study.SpaceParam{{Name: "x", Dist: study.FloatDist{Low: 0, High: 1}}}}
 	_, _, err := study.OpenOrCreate(t.Context(), m, study.Config{Name: "s", Directions: []study.Direction{study.Minimize}, Space: space})
 	if err != nil {
@@ -140,7 +140,7 @@ func TestAKeyOfATrialThatIsNotWhatIsAskedForIsRefused(t *testing.T) {
 func BenchmarkAskOnce(b *testing.B) {
 	for _, trials := range []int{1_000, 50_000} {
 		b.Run(fmt.Sprint(trials), func(b *testing.B) {
-			m := study.NewMemory(&study.MemoryOptions{Worker: 7})
+			m := study.NewMemory(study.MemoryOptions{Worker: 7})
 			_, _, err := study.OpenOrCreate(b.Context(), m, study.Config{Name: "s", Directions: []study.Direction{study.Minimize}})
 			if err != nil {
 				b.Fatal(err)

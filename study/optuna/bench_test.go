@@ -35,7 +35,7 @@ func serveAt(tb testing.TB, store study.Storage) (addr string, dial func() pb.St
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- NewServer(store, nil).Serve(ctx, l) }()
+	go func() { ended <- NewServer(store, ServerOptions{}).Serve(ctx, l) }()
 	tb.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -55,7 +55,7 @@ func serveAt(tb testing.TB, store study.Storage) (addr string, dial func() pb.St
 
 func newJournal(tb testing.TB) *study.Journal {
 	tb.Helper()
-	j, err := study.CreateJournal(context.Background(), filepath.Join(tb.TempDir(), "s.atj"), nil)
+	j, err := study.CreateJournal(context.Background(), filepath.Join(tb.TempDir(), "s.atj"), journal.WriterOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func BenchmarkTrials(b *testing.B) {
 			}
 			wg.Wait()
 			b.StopTimer()
-			info, err := journal.Inspect(j.Writer().Path(), nil)
+			info, err := journal.Inspect(j.Writer().Path(), journal.ReaderOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func BenchmarkTrials(b *testing.B) {
 
 // BenchmarkList answers one call for all of 30,000 trials.
 func BenchmarkList(b *testing.B) {
-	store := study.NewMemory(nil)
+	store := study.NewMemory(study.MemoryOptions{})
 	ctx := context.Background()
 	if err := store.Update(ctx, func(tx *study.Tx) error {
 		c := change{target: tx}
@@ -138,7 +138,7 @@ func BenchmarkList(b *testing.B) {
 	}); err != nil {
 		b.Fatal(err)
 	}
-	s := NewServer(store, nil)
+	s := NewServer(store, ServerOptions{})
 	for b.Loop() {
 		reply, err := s.GetTrials(ctx, &pb.GetTrialsRequest{TrialIdGreaterThan: -1})
 		if err != nil {

@@ -43,13 +43,9 @@ type Imported struct {
 // the file gives. Lines that cannot be used are told and passed over. The file is
 // read once, line by line. On an error, [journal.ErrExist] if something is at path
 // already, or [ErrNoLog], no journal is made.
-func Import(ctx context.Context, in io.Reader, path string, opts *ImportOptions) (*Imported, error) {
-	var o ImportOptions
-	if opts != nil {
-		o = *opts
-	}
-	im := &importer{opts: o, dists: map[distKey]study.Distribution{}}
-	err := journal.Build(ctx, path, &o.Journal, func(b *journal.Builder) error {
+func Import(ctx context.Context, in io.Reader, path string, opts ImportOptions) (*Imported, error) {
+	im := &importer{opts: opts, dists: map[distKey]study.Distribution{}}
+	err := journal.Build(ctx, path, opts.Journal, func(b *journal.Builder) error {
 		im.history = history{fold: study.NewFold(), out: b}
 		return im.run(newLogReader(in))
 	})

@@ -28,18 +28,18 @@ func importText(t testing.TB, text string) (*study.Snapshot, *Imported, []string
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.atj")
 	var faults []string
-	done, err := Import(context.Background(), strings.NewReader(text), path, &ImportOptions{
+	done, err := Import(context.Background(), strings.NewReader(text), path, ImportOptions{
 		Fault: func(f *LineError) { faults = append(faults, f.Error()) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if _, err := journal.Verify(context.Background(), path, &journal.VerifyOptions{Machine: study.NewReplay()},
+	if _, err := journal.Verify(context.Background(), path, journal.VerifyOptions{Machine: study.NewReplay()},
 		func(f journal.Finding) { t.Errorf("verify: %+v", f) }); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestImportTellsDamagedLines(t *testing.T) {
 func TestImportNeverReplacesAJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.atj")
 	for i, want := range []error{nil, journal.ErrExist} {
-		if _, err := Import(context.Background(), strings.NewReader(""), path, nil); !errors.Is(err, want) {
+		if _, err := Import(context.Background(), strings.NewReader(""), path, ImportOptions{}); !errors.Is(err, want) {
 			t.Errorf("import %d: %v", i, err)
 		}
 	}

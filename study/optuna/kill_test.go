@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 	pb "github.com/foldlog/foldlog/study/optuna/optunapb"
 )
@@ -85,7 +86,7 @@ func wholeTrial(in int64) *pb.CreateNewTrialRequest {
 // call takes place whole or not at all, and others go on.
 func TestClientsKilledInMidCall(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.atj")
-	j, err := study.CreateJournal(t.Context(), path, nil)
+	j, err := study.CreateJournal(t.Context(), path, journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestClientsKilledInMidCall(t *testing.T) {
 // checkWhole reads the journal anew.
 func checkWhole(t *testing.T, path string, worked, answered, made int) {
 	t.Helper()
-	reader, err := study.OpenJournalReader(path, nil)
+	reader, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,12 +46,8 @@ type Server struct {
 var _ pb.StorageServiceServer = (*Server)(nil)
 
 // NewServer returns a server on a storage, which stays the caller's to close
-// after Serve has returned. Opts may be nil.
-func NewServer(store study.Storage, opts *ServerOptions) *Server {
-	var o ServerOptions
-	if opts != nil {
-		o = *opts
-	}
+// after Serve has returned.
+func NewServer(store study.Storage, o ServerOptions) *Server {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = DefaultMaxRequestBytes
 	}

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 	pb "github.com/foldlog/foldlog/study/optuna/optunapb"
 )
@@ -32,7 +33,7 @@ type harness struct {
 }
 
 func newHarness(t *testing.T) *harness {
-	store := study.NewMemory(nil)
+	store := study.NewMemory(study.MemoryOptions{})
 	return &harness{t, serve(t, store)(), store, context.Background()}
 }
 
@@ -341,7 +342,7 @@ func seq(from, to int64) (s []int64) {
 }
 
 func TestLongListsHaveWhatSingleTrialsHave(t *testing.T) {
-	store := study.NewMemory(nil)
+	store := study.NewMemory(study.MemoryOptions{})
 	const trials = 2*portion + 100
 	if err := store.Update(t.Context(), func(tx *study.Tx) error {
 		c := change{target: tx}
@@ -414,7 +415,7 @@ func TestManagedTrialsAreSeenAndNotChanged(t *testing.T) {
 
 func TestSeveralServersOnOneJournal(t *testing.T) {
 	first := newJournal(t)
-	second, err := study.OpenJournal(context.Background(), first.Writer().Path(), nil)
+	second, err := study.OpenJournal(context.Background(), first.Writer().Path(), journal.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -47,11 +48,11 @@ func TestRealOptunaOpensWhatWasExported(t *testing.T) {
 	}
 	defer in.Close()
 	path := filepath.Join(dir, "s.atj")
-	done, err := Import(context.Background(), in, path, &ImportOptions{Fault: func(f *LineError) { t.Error(f) }})
+	done, err := Import(context.Background(), in, path, ImportOptions{Fault: func(f *LineError) { t.Error(f) }})
 	if err != nil || done.Studies != 3 || done.Trials != 12 || done.Ignored > 0 {
 		t.Fatalf("imported %+v, %v", done, err)
 	}
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

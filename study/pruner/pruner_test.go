@@ -25,7 +25,7 @@ var nan = math.NaN()
 // play puts trials into a study in memory; the last one is asked about.
 func play(t *testing.T, dir study.Direction, trials ...script) (*History, *study.Trial) {
 	t.Helper()
-	st := study.NewMemory(nil)
+	st := study.NewMemory(study.MemoryOptions{})
 	defer st.Close()
 	seed := uint64(1)
 	id, _, err := study.OpenOrCreate(context.Background(), st, study.Config{Name: "s", Directions: []study.Direction{dir}, Seed: &seed})

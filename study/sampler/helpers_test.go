@@ -29,7 +29,7 @@ type lab struct {
 
 func newLab(t testing.TB, objectives int, seed uint64, space ...study.SpaceParam) *lab {
 	t.Helper()
-	l := &lab{t: t, st: study.NewMemory(nil), space: &study.Space{Params: space}}
+	l := &lab{t: t, st: study.NewMemory(study.MemoryOptions{}), space: &study.Space{Params: space}}
 	t.Cleanup(func() { l.st.Close() })
 	config := study.Config{Name: "s", Directions: make([]study.Direction, objectives), Seed: &seed, Space: l.space}
 	var err error

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -26,7 +27,7 @@ func newOnDisk(t *testing.T, rng *rand.Rand) *onDisk {
 	t.Helper()
 	d := &onDisk{t: t, path: filepath.Join(t.TempDir(), "s.atj"), rng: rng}
 	var err error
-	if d.st, err = study.CreateJournal(t.Context(), d.path, nil); err != nil {
+	if d.st, err = study.CreateJournal(t.Context(), d.path, journal.WriterOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.st.Close() })
@@ -46,7 +47,7 @@ func (d *onDisk) update(fn func(tx *study.Tx) error) {
 			d.t.Fatal(err)
 		}
 		var err error
-		if d.st, err = study.OpenJournal(context.Background(), d.path, nil); err != nil {
+		if d.st, err = study.OpenJournal(context.Background(), d.path, journal.WriterOptions{}); err != nil {
 			d.t.Fatal(err)
 		}
 	}

@@ -114,7 +114,7 @@ func testStaleness(t *testing.T, open Factory) {
 		return failed
 	}
 	newSweeper := func(c *clock) *study.Sweeper {
-		return study.NewSweeper(&study.SweeperOptions{Elapsed: c.elapsed, Grace: grace, Retry: &study.RetryPolicy{MaxRetries: 1}})
+		return study.NewSweeper(study.SweeperOptions{Elapsed: c.elapsed, Grace: grace, Retry: &study.RetryPolicy{MaxRetries: 1}})
 	}
 	// A7, A28: the heartbeat is ten minutes ahead of everybody's clock, or behind.
 	for name, heartbeat := range map[string]uint64{"ahead": 1 << 50, "behind": 0} {
@@ -185,7 +185,7 @@ func testStaleness(t *testing.T, open Factory) {
 		id := newStudy(t, s, config("a"))
 		mine, others := claimed(t, s, id, 7), claimed(t, s, id, 8)
 		c := &clock{}
-		w := study.NewSweeper(&study.SweeperOptions{Elapsed: c.elapsed, Grace: grace, Own: func(id study.TrialID) bool { return id == mine.Trial }})
+		w := study.NewSweeper(study.SweeperOptions{Elapsed: c.elapsed, Grace: grace, Own: func(id study.TrialID) bool { return id == mine.Trial }})
 		sweep(t, w, s)
 		c.now = time.Hour
 		if diff := cmp.Diff([]study.TrialID{others.Trial}, sweep(t, w, s)); diff != "" {

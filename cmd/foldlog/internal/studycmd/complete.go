@@ -7,6 +7,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyview"
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study"
 )
@@ -53,7 +54,7 @@ func withSnapshot(path string, fn func(*study.Snapshot)) {
 	if _, _, away, _ := remote.Parse(path, ""); away {
 		return // the shell is not made to wait for a network
 	}
-	r, err := study.OpenJournalReader(path, nil)
+	r, err := study.OpenJournalReader(path, journal.ReaderOptions{})
 	if err != nil {
 		return
 	}

@@ -203,7 +203,7 @@ func capitalized(s string) string {
 // createStudy looks before it writes, so that nothing is changed where there is
 // a study of that name, and nothing is made for one that cannot be.
 func (a *app) createStudy(ctx context.Context, path string, c study.Config, search searchOptions, open bool) (st *study.Study, snap *study.Snapshot, created bool, err error) {
-	if _, _, err := study.OpenOrCreate(ctx, study.NewMemory(nil), c); err != nil {
+	if _, _, err := study.OpenOrCreate(ctx, study.NewMemory(study.MemoryOptions{}), c); err != nil {
 		return nil, nil, false, err
 	}
 	if snap, err = a.existing(path, c.Name); err != nil {

@@ -22,7 +22,7 @@ import (
 // Nothing is made for one that cannot be run.
 func (a *app) useStudyFile(ctx context.Context, p *runPlan) error {
 	f := p.file
-	trial := study.NewMemory(nil)
+	trial := study.NewMemory(study.MemoryOptions{})
 	if _, _, err := study.OpenOrCreate(ctx, trial, f.Study); err != nil {
 		return cli.Failed("study run", f.Path, err)
 	}

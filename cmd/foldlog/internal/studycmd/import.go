@@ -67,8 +67,8 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 	bar := a.NewProgress("import "+from, cli.Bytes)
 	defer bar.Close()
 	told := &toldLines{bar: bar}
-	opts := &optuna.ImportOptions{
-		Journal:  *a.JournalOptions(nil),
+	opts := optuna.ImportOptions{
+		Journal:  a.JournalOptions(nil),
 		Fault:    told.tell,
 		Progress: func(done int64) { bar.Set(done, info.Size()) },
 	}

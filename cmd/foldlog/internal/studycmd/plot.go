@@ -50,7 +50,7 @@ func (a *app) plotCmd() *cobra.Command {
 			return err
 		}
 		return cli.Failed("study plot", args[1], a.readStudy(args[1], name, func(snap *study.Snapshot, st *study.Study) error {
-			p, err := studyplot.New(kind, snap, st, &flags.Options)
+			p, err := studyplot.New(kind, snap, st, flags.Options)
 			if err != nil {
 				return err
 			}

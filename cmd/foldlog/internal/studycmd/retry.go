@@ -195,7 +195,7 @@ func repetitions(snap *study.Snapshot, st *study.Study) map[study.TrialID]uint64
 // failStale watches for the given time and fails the trials of this study that
 // did not move.
 func (a *app) failStale(ctx context.Context, j study.Storage, st *study.Study, o *retryOptions) error {
-	sweeper := study.NewSweeper(&study.SweeperOptions{Grace: o.stale})
+	sweeper := study.NewSweeper(study.SweeperOptions{Grace: o.stale})
 	sweeper.Observe(j.Snapshot())
 	a.Notef("watching running trials for %v", o.stale)
 	var stale []study.Observation

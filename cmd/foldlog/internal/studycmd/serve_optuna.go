@@ -57,7 +57,7 @@ func (a *app) serveOptuna(ctx context.Context, path, addr string, insecure bool)
 		return err
 	}
 	defer suitCalls()()
-	return optuna.NewServer(j, nil).Serve(ctx, l)
+	return optuna.NewServer(j, optuna.ServerOptions{}).Serve(ctx, l)
 }
 
 // suitCalls suits Go's runtime to many small calls that are synced to disk, until

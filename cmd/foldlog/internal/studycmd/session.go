@@ -150,7 +150,7 @@ func (s *conversation) keep(ctx context.Context) {
 			// Who could not write, or did not look, cannot tell the silence of others
 			// from its own.
 			if renewed := s.each(ctx, (*conversation).renew); !renewed || time.Since(looked) > s.opts.lease/2 {
-				sweeper = study.NewSweeper(&study.SweeperOptions{Grace: s.opts.lease, Retry: s.policy()})
+				sweeper = study.NewSweeper(study.SweeperOptions{Grace: s.opts.lease, Retry: s.policy()})
 			}
 			looked = time.Now()
 			s.sweep(ctx, sweeper)

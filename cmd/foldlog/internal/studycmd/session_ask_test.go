@@ -28,7 +28,7 @@ func (m *mute) Update(ctx context.Context, fn func(*study.Tx) error) error {
 }
 
 func TestTheTrialOfAnAskWhoseAnswerWasLostIsThatOfTheNextAsk(t *testing.T) {
-	memory := study.NewMemory(&study.MemoryOptions{Worker: 7})
+	memory := study.NewMemory(study.MemoryOptions{Worker: 7})
 	_, _, err := study.OpenOrCreate(t.Context(), memory, study.Config{Name: "s", Directions: []study.Direction{study.Minimize}})
 	if err != nil {
 		t.Fatal(err)
