@@ -106,15 +106,11 @@ func (f Finder) DatagenLog(arg, root string) (DatagenRef, error) {
 		names = names[:2]
 	}
 	if len(names) != 2 {
-		err := cli.Usagef("LOG %q is no datagen log", arg)
-		if what := f.anotherKind(arg); !away && what != "" {
-			err = cli.Usagef("LOG %q is %s, and no datagen log", arg, what)
-		}
-		return ref, cli.WithHint(err, "give PIPELINE/EXPERIMENT, or the path of its log.lance")
+		return ref, f.noDatagenLog(arg, away)
 	}
 	ref.Pipeline, ref.Experiment = names[0], names[1]
-	if what := f.anotherKind(arg); !away && root == "" && what != "" && what != plainDirectory {
-		ref.instead = cli.WithHint(fmt.Errorf("it is %s, and no datagen log", what), "give PIPELINE/EXPERIMENT, or the path of its log.lance")
+	if other := f.WrongKind(arg, DatagenLog); !away && root == "" && other != nil && other.What != plainDirectory {
+		ref.instead = other
 	}
 	if err := f.RootServer(&ref); err != nil {
 		return ref, err
@@ -125,27 +121,18 @@ func (f Finder) DatagenLog(arg, root string) (DatagenRef, error) {
 	return ref, nil
 }
 
-// plainDirectory is what a directory is that is no log.
-const plainDirectory = "a directory"
-
-// anotherKind says what lies at a path that names no datagen log, "" if nothing does.
-func (f Finder) anotherKind(path string) string {
-	c, err := Examine(path)
-	if err != nil || c.Info == nil {
-		return ""
-	}
-	kind, log, err := identify(f.Kinds, c)
+// noDatagenLog is the error of an operand that names no log: a wrong command line, or the
+// path of a log of another kind.
+func (f Finder) noDatagenLog(arg string, away bool) error {
+	const hint = "give PIPELINE/EXPERIMENT, or the path of its log.lance"
+	other := f.WrongKind(arg, DatagenLog)
 	switch {
-	case err != nil || kind != nil && kind.Name() == DatagenLog:
-		return ""
-	case kind != nil && filepath.Clean(log) == c.Path:
-		return "a " + kind.Name()
-	case kind != nil:
-		return "a part of the " + kind.Name() + " " + log
-	case c.Info.IsDir():
-		return plainDirectory
+	case away || other == nil:
+		return cli.WithHint(cli.Usagef("LOG %q is no datagen log", arg), hint)
+	case other.Kind != "":
+		return other
 	}
-	return "a file that is no log"
+	return cli.WithHint(cli.Usagef("LOG %q is %s, and no datagen log", arg, other.What), hint)
 }
 
 // RootServer finds the server of a datagen log whose root is one.

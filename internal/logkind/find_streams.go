@@ -3,6 +3,8 @@ package logkind
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/foldlog/foldlog/internal/cli"
@@ -38,17 +40,39 @@ func (f Finder) streamsOf(ctx context.Context, arg string) (paths []string, dir 
 	}
 	if c != nil {
 		paths, dir, err = streamsAt(ctx, c, at)
-		return paths, dir, cli.Failed("open", arg, err)
+		return paths, dir, ofOperand(arg, err)
 	}
 	info, err := os.Stat(arg)
 	switch {
 	case err != nil:
-		return nil, false, cli.Failed("open", arg, err)
+		return nil, false, ofOperand(arg, err)
 	case !info.IsDir():
-		return []string{arg}, false, nil
+		return []string{arg}, false, ofOperand(arg, f.noStream(arg))
 	}
-	paths, err = streamsUnder(arg)
+	if paths, err = streamsUnder(arg); err == nil && len(paths) == 0 {
+		err = ofOperand(arg, f.noStream(arg))
+	}
 	return paths, true, err
+}
+
+// noStream is the error of a path that is that of another log. What is no log is left to
+// those who read it, who say why.
+func (f Finder) noStream(path string) error {
+	if other := f.WrongKind(path, MetricsStream); other != nil && other.Kind != "" {
+		return other
+	}
+	return nil
+}
+
+// ofOperand names the operand that an error is about.
+func ofOperand(arg string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if at, ok := err.(*fs.PathError); ok && at.Path == arg {
+		err = at.Err
+	}
+	return fmt.Errorf("%s: %w", arg, err)
 }
 
 // streamsAt lists the streams at a server. A log of another kind is one that no event
@@ -70,26 +94,28 @@ func streamsAt(ctx context.Context, c *remote.Client, at string) (paths []string
 	return paths, !one, nil
 }
 
-// Resolved puts in the place of each address, which may be that of a run's page or of a
-// directory, the streams that it names.
+// Resolved puts in the place of each directory, and of each address, which may be that of
+// a run's page, the streams that it names. What is not there, and "-", stay as they are.
 func (f Finder) Resolved(ctx context.Context, args []string) (paths []string, err error) {
 	for _, arg := range args {
-		c, at, err := f.ReadingServer(arg)
-		if err != nil {
-			return nil, err
-		}
 		under := []string{arg}
-		if c != nil {
-			if under, _, err = streamsAt(ctx, c, at); err == nil && len(under) == 0 {
-				err = errors.New("no metrics streams there")
+		if _, missing := os.Stat(arg); arg != "-" && (missing == nil || f.away(arg)) {
+			if under, _, err = f.streamsOf(ctx, arg); err != nil {
+				return nil, err
 			}
 		}
-		if err != nil {
-			return nil, cli.Failed("open", arg, err)
+		if len(under) == 0 {
+			return nil, ofOperand(arg, errors.New("no metrics streams there"))
 		}
 		paths = append(paths, under...)
 	}
 	return paths, nil
+}
+
+// away tells operands that are addresses, wrong ones too.
+func (f Finder) away(operand string) bool {
+	c, _, err := f.Server(operand)
+	return c != nil || err != nil
 }
 
 // streamsUnder lists the files under a directory that are streams by content.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/version"
@@ -40,7 +42,25 @@ func (f Finder) OpenReader(operand string) (StudyReader, error) {
 	if err := mustExist(operand); err != nil {
 		return nil, err
 	}
-	return study.OpenJournalReader(operand, journal.ReaderOptions{})
+	r, err := study.OpenJournalReader(operand, journal.ReaderOptions{})
+	if err != nil {
+		return nil, f.noJournal(operand, err)
+	}
+	return r, nil
+}
+
+// noJournal is the error of a path that could not be opened as a journal, or says what is
+// there if it is none.
+func (f Finder) noJournal(path string, err error) error {
+	if !errors.Is(err, journal.ErrNotJournal) {
+		return err
+	}
+	other := f.WrongKind(path, StudyJournal)
+	if other == nil {
+		return err
+	}
+	other.err = err
+	return other
 }
 
 // Glance is OpenReader for a command that does nothing but tell, and so does not wait
@@ -66,7 +86,11 @@ func (f Finder) OpenJournal(ctx context.Context, operand string, worker *uint64)
 	if err := mustExist(operand); err != nil {
 		return nil, err
 	}
-	return study.OpenJournal(ctx, operand, f.JournalOptions(worker))
+	j, err := study.OpenJournal(ctx, operand, f.JournalOptions(worker))
+	if err != nil {
+		return nil, f.noJournal(operand, err)
+	}
+	return j, nil
 }
 
 // OpenJournalSoon is OpenJournal for a program that waits for the answer: a server that
@@ -88,10 +112,26 @@ func (f Finder) CreateJournal(ctx context.Context, operand string) (study.Storag
 	if c != nil && at == "" {
 		return nil, noPath(c)
 	}
+	if err := CheckNewJournal(operand, c != nil); err != nil {
+		return nil, err
+	}
 	if c != nil {
 		return c.CreateJournal(ctx, at, nil)
 	}
 	return study.CreateJournal(ctx, operand, f.JournalOptions(nil))
+}
+
+// CheckNewJournal refuses the name of a journal that a server would not find. One of
+// another name that is there is used as it is.
+func CheckNewJournal(path string, away bool) error {
+	if filepath.Ext(path) == ".atj" {
+		return nil
+	}
+	if _, err := os.Lstat(path); err == nil && !away {
+		return nil
+	}
+	near := strings.TrimSuffix(strings.TrimSuffix(path, filepath.Ext(path)), "/") + ".atj"
+	return cli.WithHint(cli.Usagef("the name of a study journal ends in .atj, by which a server finds it"), "did you mean "+near+"?")
 }
 
 // OpenOrCreateJournal opens a journal for writing that others may be creating at the

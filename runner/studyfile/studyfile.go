@@ -65,6 +65,19 @@ func Is(path string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
+// Looks tells by its keys whether the file at path is meant to be a study file, faulty or
+// not. What cannot be read is none.
+func Looks(path string) bool {
+	root, err := yamldoc.Load(path)
+	if err != nil {
+		return false
+	}
+	list, err := root.Map("a study file")
+	return err == nil && slices.ContainsFunc(list, func(e yamldoc.Entry) bool {
+		return e.Key == "metrics" || e.Key == "space" || e.Key == "command"
+	})
+}
+
 // Load reads a study file. The errors are those of [Parse] and of package os.
 func Load(path string) (*File, error) {
 	root, err := yamldoc.Load(path)

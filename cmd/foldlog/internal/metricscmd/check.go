@@ -48,12 +48,13 @@ func (a *app) checkCmd() *cobra.Command {
 	var opts metrics.CheckOptions
 	limit := int64(checkLimit)
 	c := &cobra.Command{
-		Use:   "check FILE... [--mixed] [--limit N] [--json]",
+		Use:   "check FILE|ROOT... [--mixed] [--limit N] [--json]",
 		Short: "Check metrics streams strictly, every fault with line and column",
 		Long: `Check metrics streams strictly, and print every fault with its line and column.
 The exit status is 1 if there is any; warnings are spellings that readers take
 and writers should not write, and the torn end of a process that was killed and
-resumed. A file of "-" is standard input.
+resumed. Of a directory every stream under it is checked. A file of "-" is standard
+input.
 
 With --mixed a file is the captured output of a training run: other lines and
 the summary of run --json may stand between the events.`,
@@ -67,9 +68,9 @@ the summary of run --json may stand between the events.`,
 		if limit < 0 {
 			return cli.Usagef("--limit %d: must not be negative", limit)
 		}
-		paths, err := a.Resolved(c.Context(), args)
+		paths, err := a.resolved(c.Context(), "metrics check", args)
 		if err != nil {
-			return advise(err)
+			return err
 		}
 		faulty := 0
 		for _, path := range paths {

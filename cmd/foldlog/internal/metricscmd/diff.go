@@ -57,12 +57,12 @@ every metric. The exit status is 0 whether or not they differ.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var runs [2]*metricsview.Run
 		for i, arg := range args {
-			paths, err := a.Resolved(c.Context(), []string{arg})
+			paths, err := a.resolved(c.Context(), "metrics diff", []string{arg})
 			if err == nil && len(paths) > 1 {
-				err = fmt.Errorf("%s has %s, and not one", arg, cli.Plural(int64(len(paths)), "stream"))
+				err = fmt.Errorf("metrics diff: %s has %s, and not one", arg, cli.Plural(int64(len(paths)), "stream"))
 			}
 			if err != nil {
-				return advise(fmt.Errorf("metrics diff: %w", err))
+				return err
 			}
 			path := paths[0]
 			if runs[i], err = a.readRunNoting(c.Context(), path); err != nil {

@@ -65,9 +65,9 @@ the export is complete, and left as it was otherwise.`,
 		if filter.where, err = keyValues("where", where); err != nil {
 			return err
 		}
-		paths, err := a.Streams(c.Context(), args)
+		paths, err := a.streams(c.Context(), "metrics export", args)
 		if err != nil {
-			return advise(err)
+			return err
 		}
 		var points int64
 		err = a.WriteOut(out, func(w io.Writer) error {

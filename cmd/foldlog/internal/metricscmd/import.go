@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/metricsview"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/metrics/tensorboard"
@@ -72,7 +73,7 @@ func (a *app) importRun(ctx context.Context, args []string, flags importFlags) e
 	if err != nil {
 		return err
 	}
-	files, err := importFiles(args)
+	files, err := a.importFiles(args)
 	if err != nil {
 		return err
 	}
@@ -120,11 +121,14 @@ func (f *importFile) read(ctx context.Context, im *trainlog.Importer) error {
 
 // importFiles lists the operands' files, and of directories the event files
 // under them.
-func importFiles(args []string) (files []importFile, err error) {
+func (a *app) importFiles(args []string) (files []importFile, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
 			return nil, cli.Failed("metrics import", arg, err)
+		}
+		if other := a.WrongKind(arg, "training log"); other != nil && other.Kind != "" && other.Kind != logkind.MetricsStream {
+			return nil, cli.Failed("metrics import", arg, other)
 		}
 		if !info.IsDir() {
 			files = append(files, importFile{arg, "."})

@@ -3,6 +3,7 @@
 package metricscmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,6 +35,26 @@ http://HOST/PATH or server:PATH, and the address of the page of a run there.`,
 	c.AddCommand(a.recordCmd(), a.checkCmd(), a.showCmd(), a.plotCmd(),
 		a.diffCmd(), a.importCmd(), a.exportCmd(), a.pushCmd())
 	return c
+}
+
+// streams lists what operands name, and any stream of a directory (see logkind.Finder).
+// Doing is what an error begins with.
+func (a *app) streams(ctx context.Context, doing string, args []string) ([]string, error) {
+	paths, err := a.Streams(ctx, args)
+	return paths, advise(begun(doing, err))
+}
+
+// resolved is streams where an operand has to name some.
+func (a *app) resolved(ctx context.Context, doing string, args []string) ([]string, error) {
+	paths, err := a.Resolved(ctx, args)
+	return paths, advise(begun(doing, err))
+}
+
+func begun(doing string, err error) error {
+	if err == nil || cli.As[*cli.UsageError](err) {
+		return err
+	}
+	return fmt.Errorf("%s %w", doing, err)
 }
 
 // keyValues reads operands of the form K=V.

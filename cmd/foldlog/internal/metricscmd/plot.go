@@ -33,11 +33,11 @@ const plottedMetrics = 4
 func (a *app) plotCmd() *cobra.Command {
 	var flags plotFlags
 	c := &cobra.Command{
-		Use:   "plot FILE... [--metric NAME]... [-f] [--log] [--x step|time] [--out FILE.png|FILE.svg]",
+		Use:   "plot FILE|ROOT... [--metric NAME]... [-f] [--log] [--x step|time] [--out FILE.png|FILE.svg]",
 		Short: "Draw curves in the terminal, live with -f, or as a PNG or SVG picture",
-		Long: `Draw a chart for each metric, with the curves of all files in it. Beneath the
-axis are marks: S where the stage changed, C for a checkpoint, R for a resume, I
-for an interruption, F for a failure. Values that are not finite are × at the
+		Long: `Draw a chart for each metric, with the curves of all files in it, of a directory
+those of every stream under it. Beneath the axis are marks: S where the stage
+changed, C for a checkpoint, R for a resume, I for an interruption, F for a failure. Values that are not finite are × at the
 lower edge. Where a run was killed and repeated steps, the older copy is dim.
 
 Without --metric the first four metrics are drawn. --by splits a curve by the
@@ -62,8 +62,8 @@ that keeps first, last, minimum and maximum of each stretch.`,
 		if err != nil {
 			return err
 		}
-		if p.paths, err = a.Resolved(c.Context(), args); err != nil {
-			return advise(err)
+		if p.paths, err = a.resolved(c.Context(), "metrics plot", args); err != nil {
+			return err
 		}
 		if flags.follow {
 			return advise(p.follow(c.Context()))

@@ -46,9 +46,9 @@ that of --to or FOLDLOG_SERVER, the token is FOLDLOG_TOKEN.`,
 		if err != nil {
 			return err
 		}
-		paths, err := a.Streams(c.Context(), args)
+		paths, err := a.streams(c.Context(), "metrics push", args)
 		if err != nil {
-			return advise(err)
+			return err
 		}
 		return a.eachStream("metrics push", paths, func(path string) error {
 			return a.push(c.Context(), client, path, *asJSON)

@@ -39,9 +39,9 @@ metrics of a run; --all has every one.`,
 	c.Flags().BoolVar(&all, "all", false, "show every metric")
 	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each run")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		paths, err := a.Streams(c.Context(), args)
+		paths, err := a.streams(c.Context(), "metrics show", args)
 		if err != nil {
-			return advise(err)
+			return err
 		}
 		want := nameFilter(names)
 		if *asJSON {

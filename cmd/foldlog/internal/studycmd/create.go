@@ -20,6 +20,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/studyview"
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/runner/studyfile"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/pruner"
 	"github.com/foldlog/foldlog/study/sampler"
@@ -288,8 +289,11 @@ func sameSpace(a, b *study.Space) bool {
 // spaceFailed is why a search space cannot be read.
 func spaceFailed(path string, err error) error {
 	missing := errors.Is(err, fs.ErrNotExist)
-	if err = cli.Failed("read space", path, err); missing {
+	switch err = cli.Failed("read space", path, err); {
+	case missing:
 		return cli.WithHint(err, "check the path of the space file; foldlog study create --help says what is in one")
+	case studyfile.Looks(path):
+		return cli.WithHint(err, "it looks like a whole study file, and no space: foldlog study create --file "+path+", or foldlog study run "+path)
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func (a *app) createOfFile(c *cobra.Command, o *createOptions, args []string) er
 	}
 	f, err := studyfile.Load(o.file)
 	if err != nil {
-		return fmt.Errorf("study create: %w", err)
+		return fmt.Errorf("study create: %w", missingStudyFile(o.file, err))
 	}
 	path := f.Journal
 	if len(args) > 0 {

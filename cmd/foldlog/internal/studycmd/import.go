@@ -13,6 +13,7 @@ import (
 
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study/optuna"
 )
@@ -51,6 +52,9 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 	if _, _, away, _ := remote.Parse(to, a.Var("FOLDLOG_SERVER")); away {
 		return cli.WithHint(errors.New("an import makes a journal on this machine, and not at a server"),
 			"import it to a file, and copy that into the root there, on that machine")
+	}
+	if err := logkind.CheckNewJournal(to, false); err != nil {
+		return err
 	}
 	f, err := os.Open(from)
 	if err != nil {

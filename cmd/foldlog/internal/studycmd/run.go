@@ -3,6 +3,7 @@ package studycmd
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 	"time"
@@ -225,7 +226,7 @@ func beside(journal string) string {
 func (p *runPlan) fromFile(c *cobra.Command, path string, hasCommand bool) error {
 	f, err := studyfile.Load(path)
 	if err != nil {
-		return err
+		return missingStudyFile(path, err)
 	}
 	if len(f.Config.Command) == 0 && !hasCommand {
 		return f.At("command", errors.New("it is missing; give one there, or after --"))
@@ -263,6 +264,14 @@ func (p *runPlan) fromFile(c *cobra.Command, path string, hasCommand bool) error
 	}
 	p.none()
 	return nil
+}
+
+// missingStudyFile says how a study file that is not there is made.
+func missingStudyFile(path string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return cli.WithHint(err, "check the path; foldlog study init "+path+" writes a study file to begin with")
 }
 
 // places are where everything is kept unless the command line says otherwise.
