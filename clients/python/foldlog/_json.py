@@ -46,7 +46,7 @@ def floating(value):
 
 def _shortest(value):
     """The digits of a positive float, and how many are before the point."""
-    mantissa, _, exponent = repr(value).partition("e")
+    mantissa, _, exponent = float.__repr__(value).partition("e")  # numpy's floats have a repr of their own
     whole, _, fraction = mantissa.partition(".")
     digits = whole + fraction
     before = len(whole) + int(exponent or 0)
@@ -78,7 +78,7 @@ def number(value):
     if isinstance(value, (str, bytes)):
         raise TypeError("a metric's value is a number, not %r" % (value,))
     try:
-        whole = operator.index(value)
+        whole = int(operator.index(value))  # a truth value, say, before Python 3.10
     except TypeError:
         return floating(float(value))
     if -(1 << 63) <= whole < 1 << 64:
@@ -95,7 +95,7 @@ def _large(whole):
 
 def step(value):
     """Reads a step: an integer of 64 bits."""
-    whole = operator.index(value)
+    whole = int(operator.index(value))
     if not -(1 << 63) <= whole < 1 << 63:
         raise OverflowError("a step has 64 bits, and %d does not fit" % whole)
     return whole
@@ -139,7 +139,7 @@ def _member(key, value, depth):
 def _scalar(value):
     """Spells what behaves like a number, as a numpy scalar does."""
     try:
-        return str(operator.index(value))
+        return str(int(operator.index(value)))
     except TypeError:
         pass
     try:

@@ -17,7 +17,7 @@ import urllib.parse
 import urllib.request
 
 from ._report import TargetReport
-from ._targets import FIRST_BACKOFF, FLUSH_EVERY, LAST_BACKOFF, Bounded
+from ._targets import FIRST_BACKOFF, FLUSH_EVERY, LAST_BACKOFF, Bounded, leave_signals
 
 REQUEST_TIMEOUT = 10.0  # seconds that one request may take
 BATCH_BYTES = 1 << 20  # about how much goes into one request
@@ -283,6 +283,7 @@ class ServerTarget:
             self._refused += 1
 
     def _loop(self):
+        leave_signals()
         backoff = FIRST_BACKOFF
         while not self._given_up.is_set():
             last = self._closing.is_set()

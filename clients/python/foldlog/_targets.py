@@ -8,6 +8,7 @@ dropped and counted. A full disk is tried again from the byte where it stopped.
 import errno
 import os
 import queue
+import signal
 import stat
 import sys
 import threading
@@ -66,6 +67,13 @@ class Bounded:
         return waiting > 0 and waiting + len(line.data) > room
 
 
+def leave_signals():
+    """Keeps signals from this thread: one that it takes does not wake the main thread."""
+    if hasattr(signal, "pthread_sigmask"):
+        own = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - own)
+
+
 class FileTarget:
     """Appends whole lines to a file, or writes them to standard output."""
 
@@ -78,8 +86,8 @@ class FileTarget:
         self._stop = threading.Event()
         self._closing = False
         self._report = TargetReport(name)
-        self._refused = 0  # lines for which there was no room
-        self._inhand = 0
+        self._put = 0  # lines that came
+        self._named = not self._regular  # whether the file's name is durable
         self._dead = False
         self._error = None
         self._thread = threading.Thread(target=self._loop, name="foldlog " + name, daemon=True)
@@ -102,14 +110,17 @@ class FileTarget:
 
     @classmethod
     def stdout(cls, **options):
-        sys.stdout.flush()
-        return cls("stdout", os.dup(sys.stdout.fileno()), **options)
+        try:
+            sys.stdout.flush()
+            fd = os.dup(sys.stdout.fileno())
+        except (AttributeError, OSError, ValueError) as e:  # a notebook's, a test's, none
+            raise TargetError(errno.EBADF, "stdout: open: it is no file here: %s" % e) from None
+        return cls("stdout", fd, **options)
 
     def put(self, line):
+        self._put += 1
         if self._bounded.admit(line):
             self._queue.put(line)
-        else:
-            self._refused += 1
 
     def close(self, deadline):
         self._closing = True
@@ -118,11 +129,9 @@ class FileTarget:
         self._stop.set()
         self._thread.join(0.2)
         r, ended = self._report, not self._thread.is_alive()
-        r.dropped += self._refused
         if ended:
             os.close(self._fd)
-        else:
-            r.dropped += self._inhand + max(self._queue.qsize() - 1, 0)  # the end is there too
+        r.dropped = max(self._put - r.sent, 0)
         if r.dropped:
             r.error = self._error or "write: target too slow"
         elif self._error and self._error.startswith("sync"):
@@ -130,13 +139,12 @@ class FileTarget:
         return r
 
     def _loop(self):
+        leave_signals()
         ended = False
         while not ended:
             lines, ended = self._gather()
             if lines:
-                self._inhand = len(lines)
                 self._write(lines)
-                self._inhand = 0
         if self._regular and not self._dead:
             self._sync()
 
@@ -178,13 +186,15 @@ class FileTarget:
         sent = data.count(b"\n", 0, pos)
         self._report.sent += sent
         self._report.bytes += pos
-        self._report.dropped += len(lines) - sent
         self._bounded.taken += len(data)
         if lines[-1].sync and self._regular and not self._dead:
             self._sync()
 
     def _size(self):
-        return os.fstat(self._fd).st_size if self._regular else 0
+        try:
+            return os.fstat(self._fd).st_size if self._regular else 0
+        except OSError:
+            return 0
 
     def _close_own_torn(self, data, pos):
         """Starts a line anew if another process wrote behind its beginning."""
@@ -200,8 +210,25 @@ class FileTarget:
     def _sync(self):
         try:
             os.fsync(self._fd)
+            if not self._named:
+                self._named = True
+                _sync_folder(self.path)
         except OSError as e:
             self._error = "sync: %s" % (e.strerror or e)
+
+
+def _sync_folder(path):
+    """Makes the name of a file durable, where folders can be synced."""
+    if os.name != "posix":
+        return
+    fd = os.open(os.path.dirname(path) or ".", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        os.fsync(fd)
+    except OSError as e:
+        if e.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(fd)
 
 
 def _close_torn_line(fd):

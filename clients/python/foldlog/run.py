@@ -47,8 +47,8 @@ def open(slug, description="", metadata=None, to=None, runtime=None, token=None,
     slug         names the run, the same for every resume of it
     description  is one line for people
     metadata     is the identity of the run: knobs, run, sources and so on
-    to           is a target or a list of them: "jsonl:PATH", "stdout" or
-                 "http(s)://HOST"; by default FOLDLOG_SERVER
+    to           is a target or a list of them: "jsonl:PATH" (or a pathlib.Path),
+                 "stdout" or "http(s)://HOST"; by default FOLDLOG_SERVER
     runtime      is metadata that every metric gets; it wins over the metric's
     token        is shown to servers; by default FOLDLOG_TOKEN
     signals      tells whether `with` catches SIGINT and SIGTERM, and the run
@@ -84,6 +84,7 @@ class Run:
         self._targets = _open_targets(_target_list(to), slug, token, options)
         self._emit(opening, urgent=True)
         atexit.register(self._at_exit)
+        self._last_chance = _at_end_of_child(self._at_exit)
         _watch_exit()
         if signals and _in_main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             self.catch_signals(signal.SIGTERM)
@@ -189,6 +190,8 @@ class Run:
         Returns the report: what every target got. What was lost is also said
         by the logger "foldlog".
         """
+        if self._pid != os.getpid():
+            return self._report
         with self._lock:
             if not self._ended and not self._interrupted:
                 self._emit('"kind":"done","slug":' + _json.string(self.slug), urgent=True, sync=True)
@@ -196,26 +199,33 @@ class Run:
 
     def close(self):
         """Ends the stream without done, as one that will be resumed."""
+        if self._pid != os.getpid():
+            return self._report
         with self._lock:
-            if self._ended or self._pid != os.getpid():
+            if self._ended:
                 return self._report
             self._ended = True
         atexit.unregister(self._at_exit)
+        if self._last_chance is not None:
+            self._last_chance.cancel()
         if _in_main_thread():
             self.release_signals()
         deadline = time.monotonic() + self._timeout
-        self._report = Report([t.close(deadline) for t in self._targets])
+        reports = {}
+        for target in sorted(self._targets, key=lambda t: isinstance(t, ServerTarget)):  # they follow the file to its end
+            reports[target] = target.close(deadline)
+        self._report = Report([reports[t] for t in self._targets])
         for t in self._report.targets:
             if t.dropped or t.left or t.error:
                 log.warning("%s", t)
         return self._report
 
     def _emit(self, members, urgent=False, sync=False):
+        if self._pid != os.getpid():  # first: a fork may have copied the lock as another thread held it
+            raise Closed("the run %s belongs to process %d" % (self.slug, self._pid))
         with self._lock:
             if self._ended:
                 raise Closed("the run %s has ended" % self.slug)
-            if self._pid != os.getpid():
-                raise Closed("the run %s belongs to process %d" % (self.slug, self._pid))
             data = ('{"ts_ms":%d,%s}\n' % (int(self._clock() * 1000), members)).encode("utf-8")
             if len(data) > MAX_LINE + 1:
                 raise LimitError("event: line too long: %d bytes, the most is %d" % (len(data) - 1, MAX_LINE))
@@ -229,7 +239,7 @@ class Run:
         it is only the latest one, which ended nothing."""
         if not self._ended and self._pid == os.getpid():
             error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
-            self._end(_signalled or error or _left)
+            self._end(_signalled or error or _end_of_child() or _left)
 
     def __enter__(self):
         if self._signals and _in_main_thread():
@@ -314,6 +324,32 @@ def _watch_exit():
     sys.exit = exit
 
 
+def _at_end_of_child(end):
+    """Has end called at the end of a process of multiprocessing: one that was forked
+    does not come to atexit. None where there is no such process."""
+    if "multiprocessing" not in sys.modules:
+        return None
+    import multiprocessing.util
+
+    if multiprocessing.process.parent_process() is None:
+        return None
+    return multiprocessing.util.Finalize(None, end, exitpriority=0)
+
+
+def _end_of_child():
+    """How a process of multiprocessing ends: with an exception on its way, or with a
+    status that only its own functions know, from Python 3.13 on. None if all is well."""
+    frame, error = sys._getframe(), sys.exc_info()[1]
+    while frame is not None and error is None:
+        status = None
+        if frame.f_globals.get("__name__", "").startswith("multiprocessing."):
+            status = frame.f_locals.get("exitcode", frame.f_locals.get("code"))
+        if isinstance(status, int):
+            return SystemExit(status) if status else None
+        frame = frame.f_back
+    return error
+
+
 def _in_main_thread():
     return threading.current_thread() is threading.main_thread()
 
@@ -346,7 +382,9 @@ def _open_line(slug, description, metadata):
 def _target_list(to):
     if to is None:
         to = os.environ.get("FOLDLOG_SERVER") or ()
-    return [to] if isinstance(to, str) else list(to)
+    if isinstance(to, (str, os.PathLike)):
+        to = [to]
+    return ["jsonl:" + os.fsdecode(name) if isinstance(name, os.PathLike) else name for name in to]
 
 
 def _open_targets(names, slug, token, options):
@@ -354,6 +392,8 @@ def _open_targets(names, slug, token, options):
     if not names:
         raise TargetError("no target: jsonl:PATH, stdout or http(s)://HOST")
     for name in names:
+        if not isinstance(name, str):
+            raise TargetError("unknown target %r: a target is a text or a path" % (name,))
         if not name.startswith(("jsonl:", "http://", "https://")) and name != "stdout" or name == "jsonl:":
             meant = "; the file is jsonl:%s" % name if name.endswith(".jsonl") and ":" not in name else ""
             raise TargetError("unknown target %a; there are jsonl:PATH, stdout and http(s)://HOST%s" % (name, meant))

@@ -1,5 +1,6 @@
 """How runs end: exceptions, signals, killed and forked processes, full disks."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -18,7 +19,7 @@ class Ends(Case):
     def program(self, body, wait_for=None, send=None):
         """Runs a program, and sends it a signal once it has printed a word."""
         code = "import foldlog, os, signal, sys, time\nto = %r\n" % self.to + textwrap.dedent(body)
-        env = dict(os.environ, PYTHONPATH=ROOT)
+        env = dict(os.environ, PYTHONPATH=ROOT, PYTHONWARNINGS="ignore:This process")  # of a fork beside threads
         process = subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if send is not None:
             self.assertEqual(process.stdout.readline().strip(), wait_for)
@@ -113,7 +114,7 @@ class Ends(Case):
             for step in range(1000):
                 run.metric(step, "v", step)
             run.checkpoint(999, "/c")
-            path = to.removeprefix("jsonl:")
+            path = to[len("jsonl:"):]
             while '"checkpoint":"/c"' not in open(path).read():
                 time.sleep(0.01)
             print("ready", flush=True)
@@ -246,6 +247,47 @@ class Ends(Case):
         )
         self.assertEqual((status, stderr), (5, ""))
         self.assertEqual([e.get("name") for e in self.events()], [None, "parent", None])
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
+    def test_a_forked_child_does_not_wait_for_the_locks_of_threads(self):
+        status, stderr = self.program(
+            """
+            run = foldlog.open("r", to=to)
+            run._lock.acquire()  # as a thread that writes at this moment
+            import threading
+            def fork():
+                global status
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(20)
+                    run.done()
+                    run.close()
+                    try:
+                        run.metric(0, "child", 1)
+                    except foldlog.Closed:
+                        os._exit(5)
+                    os._exit(0)
+                status = os.waitpid(child, 0)[1]
+            t = threading.Thread(target=fork)
+            t.start()
+            t.join()
+            run._lock.release()
+            run.done()
+            sys.exit(os.WEXITSTATUS(status))
+            """
+        )
+        self.assertEqual((status, stderr), (5, ""))
+        self.assertEqual(self.kinds(), ["open", "done"])
+
+    def test_a_run_of_a_process_of_multiprocessing_is_ended_as_that_ends(self):
+        for method in multiprocessing.get_all_start_methods():
+            for how, want in (("return", ["open", "metric", "done"]), ("raise", ["open", "metric", "annotation", "done"]),
+                              ("exit", ["open", "metric", "annotation", "done"]), ("terminate", ["open", "metric", "annotation"])):
+                with self.subTest(method=method, how=how):
+                    if os.path.exists(self.path):
+                        os.unlink(self.path)
+                    run = subprocess.run([sys.executable, "-m", "tests.child", method, how, self.to], cwd=ROOT, stderr=subprocess.PIPE, timeout=60)
+                    self.assertEqual((run.returncode, self.kinds()), (0, want), run.stderr)
 
     def test_after_the_end_is_an_error(self):
         run = foldlog.open("r", to=self.to)

@@ -1,10 +1,14 @@
 """Runs and their lines: what is written, and what is refused."""
 
+import io
 import json
 import math
 import os
+import pathlib
+import stat
 import tempfile
 import unittest
+from unittest import mock
 
 import foldlog
 
@@ -53,15 +57,23 @@ class Lines(Case):
             def __index__(self):
                 return 7
 
-        run = foldlog.open("r", to=self.to)
+        class Shown(float):  # as numpy's
+            def __repr__(self):
+                return "shown(%s)" % float.__repr__(self)
+
+            def __abs__(self):
+                return self
+
+        run = foldlog.open("r", to=self.to, metadata={"lr": Shown(0.5), "on": True})
         for value in (4, 4.0, -0.0, 1e-5, 1e-6, 123456789012345678, 1e15, 1e16, 5e-324, 1.7976931348623157e308, 2**64 - 1, 2**70,
-                      10**400, math.nan, math.inf, -math.inf, True, Scalar(), Whole()):
+                      10**400, math.nan, math.inf, -math.inf, True, Scalar(), Whole(), Shown(0.25)):
             run.metric(0, "v", value)
         run.done()
         got = [line.split('"value":')[1].split(',"metadata"')[0] for line in self.lines()[1:-1]]
         self.assertEqual(got, ["4", "4.0", "-0.0", "0.00001", "1e-6", "123456789012345678", "1000000000000000.0", "1e16", "5e-324",
                                "1.7976931348623157e308", "18446744073709551615", "1.1805916207174113e21", '"Infinity"', '"NaN"',
-                               '"Infinity"', '"-Infinity"', "1", "0.1", "7"])
+                               '"Infinity"', '"-Infinity"', "1", "0.1", "7", "0.25"])
+        self.assertEqual(self.events()[0]["metadata"], {"lr": 0.5, "on": True})
 
     def test_the_runtimes_metadata_wins(self):
         run = foldlog.open("r", to=self.to, runtime={"stage": "easy"})
@@ -101,6 +113,33 @@ class Lines(Case):
         run = foldlog.open("r", to=self.to, metadata={"a": [1, 2.0, None, True, math.nan], "p": tempfile.gettempdir()})
         run.done()
         self.assertIn('"a":[1,2.0,null,true,"NaN"]', self.lines()[0])
+
+
+class Files(Case):
+    def test_a_path_is_a_file(self):
+        foldlog.open("r", to=pathlib.Path(self.path)).done()
+        self.assertEqual(self.kinds(), ["open", "done"])
+
+    @unittest.skipUnless(os.name == "posix", "folders cannot be synced here")
+    def test_the_end_makes_the_name_of_the_file_durable_too(self):
+        synced = []
+        with mock.patch("foldlog._targets.os.fsync", lambda fd: synced.append(stat.S_ISDIR(os.fstat(fd).st_mode))):
+            foldlog.open("r", to=self.to).done()
+        self.assertEqual((synced[:2], any(synced[2:])), ([False, True], False))
+
+    def test_an_output_that_is_no_file_is_said(self):
+        for output in (io.StringIO(), None):
+            with mock.patch("sys.stdout", output), self.assertRaisesRegex(foldlog.TargetError, "stdout: open"):
+                foldlog.open("r", to="stdout")
+
+    def test_what_a_broken_thread_leaves_is_counted(self):
+        with mock.patch("foldlog._targets.FileTarget._write", side_effect=MemoryError), mock.patch("threading.excepthook"):
+            run = foldlog.open("r", to=self.to)
+            run._targets[0]._thread.join()
+            run.metric(0, "v", 1)
+            with self.assertLogs("foldlog"):
+                report = run.done()
+        self.assertEqual((report.targets[0].sent, report.lost), (0, 3))
 
 
 class Limits(Case):
@@ -158,6 +197,7 @@ class Limits(Case):
             (foldlog.TargetError, lambda: foldlog.open("r", to="ftp://x")),
             (TypeError, lambda: foldlog.open("r", to="stdout", config={})),
             (foldlog.TargetError, lambda: foldlog.open("r", to=[])),
+            (foldlog.TargetError, lambda: foldlog.open("r", to=[1])),
             (foldlog.TargetError, lambda: foldlog.open("r", to="jsonl:/no/such/dir/x.jsonl")),
         ):
             with self.subTest(error=error), self.assertRaises(error):

@@ -4,10 +4,12 @@ that does not work."""
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 from unittest import mock
 
 import foldlog
+from foldlog._targets import FileTarget
 
 from . import foldlog_binary
 
@@ -71,6 +73,19 @@ class Server(unittest.TestCase):
         self.use(self.read)
         self.says(foldlog.DatagenError, "403: this token may not write", "FOLDLOG_TOKEN",
                   lambda: foldlog.DatagenLog("digits/v1", root=self.address))
+
+    def test_a_run_that_names_the_server_before_its_slow_file_is_sent_to_the_end(self):
+        write = FileTarget._write
+
+        def slowly(target, lines):
+            time.sleep(0.2)
+            write(target, lines)
+
+        with mock.patch.object(FileTarget, "_write", slowly):
+            run = foldlog.open("slow", to=[self.address, "jsonl:" + os.path.join(self.folder.name, "run.jsonl")])
+            run.metric(0, "v", 1)
+            report = run.done()
+        self.assertEqual([(t.target.partition(":")[0], t.sent) for t in report.targets], [("http", 3), ("jsonl", 3)])
 
     def test_a_wrong_token_is_an_error_with_advice(self):
         for token, message in (("wrong", "401: wrong token"), ("", "401: no token")):
