@@ -244,7 +244,7 @@ func (k *known) say(ctx context.Context, m *mortal, item string) {
 
 // write takes the steps of items with a writer of this process over the objects of a server.
 func (k *known) write(ctx context.Context, m *mortal, items []string) {
-	c := &remote.Client{Base: m.url(), HTTP: m.http, Patience: time.Minute}
+	c := &remote.Client{Base: m.url(), HTTP: m.http, Patience: longEnough}
 	l, err := datagen.Open(ctx, c.Store(), "digits", "v1", datagen.Options{})
 	if err != nil {
 		k.t.Error(err)
@@ -290,7 +290,7 @@ func TestServersThatAreKilledLoseNothing(t *testing.T) {
 	}
 	root := t.TempDir()
 	servers := []*mortal{newMortal(t, root), newMortal(t, root)}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	var made CreatedExperiment
 	if status := servers[0].post(ctx, "/api/v1/datagen", []byte(`{"pipeline":"digits","experiment":"v1"}`), &made); status != http.StatusOK {

@@ -299,17 +299,34 @@ func TestCheckpointsAreRecordedOnce(t *testing.T) {
 	}
 }
 
+// silentFor has the client of a claim silent for longer than it was.
+func (s *site) silentFor(experiment, claim string, d time.Duration) {
+	s.t.Helper()
+	l, err := s.experiment(experiment)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := l.claim(claim)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = c.seen.Add(-d)
+}
+
 func TestAClaimWhoseClientIsSilentIsGivenUp(t *testing.T) {
 	s := newSite(t, Options{})
 	var made CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	at := "/api/v1/datagen/" + made.ID
 	var dead, next, busy ItemClaim
-	s.post(at+"/claims", map[string]any{"items": []string{"a"}, "lease_ms": 50}, &dead)
+	s.post(at+"/claims", map[string]any{"items": []string{"a"}, "lease_ms": 3_600_000}, &dead)
 	s.post(at+"/claims/"+dead.Claim+"/checkpoint", map[string]any{"key": "1", "step": map[string]any{"name": "draw"}}, nil)
-	s.post(at+"/claims", map[string]any{"items": []string{"b"}}, &busy)
+	s.post(at+"/claims", map[string]any{"items": []string{"b"}, "lease_ms": 3_600_000}, &busy)
+	s.silentFor(made.ID, dead.Claim, 2*time.Hour)
 	s.eventually("the item is free", func() bool {
-		s.post(at+"/claims", map[string]any{"items": []string{"a", "b"}}, &next)
+		s.post(at+"/claims", map[string]any{"items": []string{"a", "b"}, "lease_ms": 3_600_000}, &next)
 		return next.Claim != ""
 	})
 	if next.Name != "a" || next.Item == nil || len(next.Item.Steps) != 1 || next.Attempt != 1 {
@@ -366,7 +383,7 @@ func TestWhoWatchesAnExperimentSeesWhatChanges(t *testing.T) {
 	l := experimentLog(t, root, someItems(t))
 	s := newSite(t, Options{Root: root})
 	id := s.experimentID()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	written := make(chan error, 1)
 	_, page := s.items(id, "")

@@ -56,7 +56,9 @@ func logSite(t *testing.T, opts Options) *site {
 	if err := os.CopyFS(filepath.Join(opts.Root, "m", "table"), os.DirFS(filepath.Join(opts.Root, filepath.FromSlash(datagen.Path("digits", "v1"))))); err != nil {
 		t.Fatal(err)
 	}
-	return newSite(t, opts)
+	s := newSite(t, opts)
+	s.eventually("the streams are read", func() bool { return len(s.store.Paths()) == 2 && s.index.pending() == 0 })
+	return s
 }
 
 func (s *site) logs(under string) (paths []string) {

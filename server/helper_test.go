@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -51,6 +52,10 @@ func newSite(t *testing.T, opts Options) *site {
 	}
 	s.http = httptest.NewUnstartedServer(s.Handler())
 	s.http.Config.ReadHeaderTimeout = s.limits.Header
+	s.http.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		_ = conn.(*net.TCPConn).SetWriteBuffer(64 << 10) // so that who never reads is noticed
+		return ctx
+	}
 	s.http.Start()
 	s.url, s.client = s.http.URL, s.http.Client()
 	t.Cleanup(s.end)
@@ -161,10 +166,13 @@ func (s *site) write(name, text string) {
 	f.Close()
 }
 
+// longEnough is for how long tests wait for what comes at once unless the machine is busy.
+const longEnough = 5 * time.Minute
+
 // eventually waits for what happens in the background.
 func (s *site) eventually(what string, ok func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(longEnough); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return
 		}

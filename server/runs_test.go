@@ -284,7 +284,7 @@ func TestSubscribersGetEachEventOnce(t *testing.T) {
 	var answer SeriesAnswer
 	s.post("/api/v1/series", map[string]any{"runs": []string{"run"}, "names": []string{"loss"}}, &answer)
 	got := append(Integers(nil), answer.Runs[0].Curves[0].Steps...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	done := make(chan bool)
 	go func() {
@@ -323,7 +323,7 @@ func TestSubscribersGetEachEventOnce(t *testing.T) {
 
 func TestWatchersAreToldOrSentBack(t *testing.T) {
 	s := newSite(t, Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	s.write("a.jsonl", stream("a", 1))
 	s.hasRun("a", 2)

@@ -10,10 +10,13 @@ import (
 	"time"
 )
 
-// dial opens a connection of its own.
+// dial opens a connection of its own, in which little fits that is not read.
 func (s *site) dial() net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err == nil {
+		err = conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -24,8 +27,10 @@ func (s *site) dial() net.Conn {
 // TestClientsThatAreTooSlowAreGivenUp sends bodies byte by byte, to handlers that read
 // them and to such that do not.
 func TestClientsThatAreTooSlowAreGivenUp(t *testing.T) {
-	s := newSite(t, Options{Limits: Limits{Read: 300 * time.Millisecond, Write: 300 * time.Millisecond}})
-	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, nil)
+	patient := newSite(t, Options{})
+	patient.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, nil)
+	patient.end()
+	s := newSite(t, Options{Root: patient.root, Limits: Limits{Read: 300 * time.Millisecond, Write: 300 * time.Millisecond}})
 	for name, request := range map[string]string{
 		"a stream":           "POST /api/v1/runs/run/streams/0123456789abcdef?offset=0 HTTP/1.1\r\n",
 		"JSON":               "POST /api/v1/datagen HTTP/1.1\r\nContent-Type: application/json\r\n",

@@ -218,7 +218,7 @@ func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
 	id := newStudy(s, "s.atj")
 	base := "/api/v1/studies/" + id
 	s.post(base+"/ask", map[string]any{}, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	var d StudyDetail
 	s.get(base, &d)
