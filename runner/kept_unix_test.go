@@ -26,7 +26,7 @@ func script(text string) []string {
 // kept is a configuration that keeps everything beside the journal.
 func kept(path, text string) Config {
 	return Config{
-		Command: script(text), Trials: 1, Journal: path, Grace: time.Minute, StopGrace: 5 * time.Second,
+		Command: script(text), Trials: 1, Journal: path, Grace: time.Minute, StopGrace: time.Minute,
 		Logs: LogsPath(path), Runs: RunsPath(path), State: StatePath(path),
 	}
 }

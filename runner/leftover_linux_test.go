@@ -67,7 +67,7 @@ func TestWhatBothSupervisorAndWorkerLeftIsKilledByTheNextRun(t *testing.T) {
 func waitFor(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 				break
 			}

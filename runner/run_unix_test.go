@@ -436,7 +436,7 @@ func readPID(t *testing.T, path string) (pid int) {
 // gone tells whether a process that was killed is gone, but for what remains of
 // one that nobody waits for.
 func gone(pid int) bool {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || err == nil

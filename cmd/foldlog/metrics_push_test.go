@@ -131,13 +131,13 @@ func TestPushSaysWhatIsWrongWithItsTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := streamtest.New("secret", nil)
-	address, gone := server.URL, strings.TrimPrefix(server.URL, "http://")
-	got := with("", map[string]string{"FOLDLOG_TOKEN": "secret"}, "metrics", "push", "other.txt", "--to", address)
+	defer server.Close()
+	got := with("", map[string]string{"FOLDLOG_TOKEN": "secret"}, "metrics", "push", "other.txt", "--to", server.URL)
 	if got.status != 1 || !strings.Contains(got.stderr, "hint: a metrics stream begins with an open") {
 		t.Errorf("no stream: %+v", got)
 	}
-	server.Close()
-	got = with("", nil, "metrics", "push", "a.jsonl", "b.jsonl", "--to", address)
+	const gone = "127.0.0.1:1" // where nobody ever listens
+	got = with("", nil, "metrics", "push", "a.jsonl", "b.jsonl", "--to", "http://"+gone)
 	if got.status != 1 || strings.Contains(got.stderr, "b.jsonl") || !strings.Contains(got.stderr, "hint: once the server is back") {
 		t.Errorf("away: %+v", got)
 	}

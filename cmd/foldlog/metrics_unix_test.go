@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,7 @@ import (
 
 // recording is a process that records what is written to it, and has passed the
 // first line on.
-func recording(t *testing.T, input string, args ...string) (cmd *exec.Cmd, path string, stderr *bytes.Buffer, end func()) {
+func recording(t *testing.T, input string, args ...string) (cmd *exec.Cmd, path string, stderr *bufio.Reader, end func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.jsonl")
 	cmd = process(t, append([]string{"foldlog", "metrics", "record", "--to", "jsonl:" + path}, args...)...)
@@ -33,8 +34,11 @@ func recording(t *testing.T, input string, args ...string) (cmd *exec.Cmd, path 
 	if err != nil {
 		t.Fatal(err)
 	}
-	stderr = &bytes.Buffer{}
-	cmd.Stderr = stderr
+	told, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr = bufio.NewReader(told)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +49,27 @@ func recording(t *testing.T, input string, args ...string) (cmd *exec.Cmd, path 
 	first, _, _ := strings.Cut(input, "\n")
 	expect(t, bufio.NewReader(stdout), first+"\n")
 	return cmd, path, stderr, func() { stdin.Close() }
+}
+
+// heardSignal sends a recording a signal, and returns once it has heard it: what of both
+// the signal and the end of the input a busy machine lets a process see first is its affair.
+func heardSignal(t *testing.T, cmd *exec.Cmd, stderr *bufio.Reader, signal syscall.Signal) {
+	t.Helper()
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := stderr.ReadString('\n'); err != nil || !strings.Contains(line, "interrupted; reading on") {
+		t.Fatalf("%v: %s", err, line)
+	}
+}
+
+// endedWith waits for the end of a recording, which has that status.
+func endedWith(t *testing.T, cmd *exec.Cmd, stderr *bufio.Reader, want int) {
+	t.Helper()
+	said, _ := io.ReadAll(stderr)
+	if got := exitStatus(cmd.Wait()); got != want {
+		t.Errorf("exit status %d: %s", got, said)
+	}
 }
 
 func runOf(t *testing.T, path string) *metricsview.Run {
@@ -75,15 +100,11 @@ func TestASignalEndsARecordingWithItsInterruption(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cmd, path, stderr, end := recording(t, "step=7 loss=0.5\n", "--slug", "r")
-			if err := cmd.Process.Signal(tc.signal); err != nil {
-				t.Fatal(err)
-			}
+			heardSignal(t, cmd, stderr, tc.signal)
 			if tc.closes {
 				end()
 			}
-			if got := exitStatus(cmd.Wait()); got != 128+int(tc.signal) {
-				t.Errorf("exit status %d: %s", got, stderr)
-			}
+			endedWith(t, cmd, stderr, 128+int(tc.signal))
 			run := runOf(t, path)
 			marks := run.Fold.MarksOf(metrics.NoteInterrupted)
 			if len(marks) != 1 || marks[0].Signal != tc.name || marks[0].Step != 7 || run.Fold.Status != metrics.StatusRunning || run.Fold.Metrics != 1 {
@@ -99,13 +120,9 @@ func TestARunThatSaysItselfThatItWasInterruptedSaysItOnce(t *testing.T) {
 `
 	cmd, path, stderr, end := recording(t, events)
 	// What is in the pipe before the signal is read in any case.
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	heardSignal(t, cmd, stderr, syscall.SIGTERM)
 	end()
-	if got := exitStatus(cmd.Wait()); got != 128+15 {
-		t.Errorf("exit status %d: %s", got, stderr)
-	}
+	endedWith(t, cmd, stderr, 128+15)
 	if marks := runOf(t, path).Fold.MarksOf(metrics.NoteInterrupted); len(marks) != 1 {
 		t.Errorf("%d interruptions", len(marks))
 	}
@@ -113,7 +130,7 @@ func TestARunThatSaysItselfThatItWasInterruptedSaysItOnce(t *testing.T) {
 
 func TestAKilledRecordingLeavesWholeLines(t *testing.T) {
 	cmd, path, _, _ := recording(t, "step=1 loss=0.5\n", "--slug", "r")
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(longEnough); ; time.Sleep(5 * time.Millisecond) {
 		if data, _ := os.ReadFile(path); bytes.Count(data, []byte("\n")) == 2 {
 			break
 		} else if time.Now().After(deadline) {

@@ -108,7 +108,7 @@ func kills(ctx context.Context, t *testing.T, root, address string, times int, c
 // items and record steps: each step is in the log once, and only by who had the item.
 func TestAServerThatIsKilledGivesNoItemToTwo(t *testing.T) {
 	root, address := t.TempDir(), servedAt(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	work := &sharedItems{owner: map[string]int{}, told: map[string]string{}}
 	times := 4
@@ -281,7 +281,7 @@ func TestAServerThatIsKilledKeepsTrialsOnce(t *testing.T) {
 	root, address := t.TempDir(), servedAt(t)
 	journal := filepath.Join(root, "search.atj")
 	newStudy(t, journal)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	times := 4
 	if testing.Short() {

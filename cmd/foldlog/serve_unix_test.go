@@ -98,7 +98,7 @@ const enoughKills = 3
 func TestAServerThatIsKilledLosesNothing(t *testing.T) {
 	root, sources, address := t.TempDir(), t.TempDir(), servedAt(t)
 	const runs, points = 6, 20_000
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	var clients sync.WaitGroup
 	var left, kills atomic.Int32
@@ -176,7 +176,7 @@ func awaitEvents(t *testing.T, address, slug string, want int) {
 	var got struct {
 		Events string `json:"events"`
 	}
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(longEnough); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		resp, err := http.Get("http://" + address + "/api/v1/runs/" + slug)
 		if err != nil {
 			t.Fatal(err)
@@ -229,7 +229,7 @@ func TestAServerAnswersWhatItHasBeforeItEnds(t *testing.T) {
 // untilRefused waits until a server takes no connections any more.
 func untilRefused(t *testing.T, address string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(longEnough); ; time.Sleep(5 * time.Millisecond) {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			return
@@ -254,11 +254,12 @@ func TestManyIdleConnectionsLeaveRoom(t *testing.T) {
 	before := residentOf(t, cmd.Process.Pid)
 	most := all - some
 	hold(t, address, most)
-	each := (residentOf(t, cmd.Process.Pid) - before) / int64(most)
-	t.Logf("%d connections more take %d bytes each", most, each)
-	// Short tests run under the race detector, whose memory is not the server's own.
-	if !testing.Short() && each > 64<<10 {
-		t.Errorf("an idle connection takes %d bytes", each)
+	more := residentOf(t, cmd.Process.Pid) - before
+	t.Logf("%d connections more take %d bytes", most, more)
+	// Short tests run under the race detector, whose memory is not the server's own. What
+	// is collected later than at best has room besides.
+	if !testing.Short() && more > int64(most)*64<<10+64<<20 {
+		t.Errorf("%d idle connections take %d bytes", most, more)
 	}
 	resp, err := http.Get("http://" + address + "/healthz")
 	if err != nil || resp.StatusCode != 200 {

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
@@ -25,7 +24,7 @@ import (
 func TestAServerThatIsKilledUnderARunHasEveryRunWhole(t *testing.T) {
 	root, kept, address := t.TempDir(), t.TempDir(), servedAt(t)
 	newSearch(t, filepath.Join(root, "search.atj"))
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	times := 3
 	if testing.Short() {

@@ -160,7 +160,7 @@ func TestServeOptunaKilledUnderItsClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	s := &swarm{T: t, ctx: ctx, done: map[int64]float64{}}
 	var wg sync.WaitGroup

@@ -24,14 +24,7 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	go func() {
 		select {
 		case sig := <-ch:
-			if sig != syscall.SIGTERM {
-				signal.Stop(ch) // first: whoever sees the end may send the second at once
-				cancel(signalError(sig))
-				return
-			}
-			cancel(signalError(sig))
-			takeEchoes(ch, stopped)
-			signal.Stop(ch)
+			first(sig, ch, stopped, cancel, func() { signal.Stop(ch) })
 		case <-ctx.Done():
 		}
 	}()
@@ -71,6 +64,19 @@ func SecondInterrupt(first context.Context, bar *Progress, finishing, stopping s
 		}
 	}()
 	return second, cancel
+}
+
+// first cancels for a signal, and lets go of those that follow: of the echoes of a SIGTERM
+// only once they have come, or none comes any more.
+func first(sig os.Signal, ch <-chan os.Signal, stopped <-chan struct{}, cancel context.CancelCauseFunc, letGo func()) {
+	if sig == syscall.SIGTERM {
+		defer letGo()
+		cancel(signalError(sig))
+		takeEchoes(ch, stopped)
+		return
+	}
+	letGo() // first: whoever sees the end may send the second at once
+	cancel(signalError(sig))
 }
 
 // takeEchoes keeps the same signal again from ending the process.

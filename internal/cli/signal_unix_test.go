@@ -5,8 +5,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -42,15 +44,37 @@ func TestStopEndsWithoutASignal(t *testing.T) {
 	}
 }
 
+// TestATermToTheProcessAndItsGroupIsOne has signals come as the system would deliver them,
+// in a time that no busy machine stretches.
 func TestATermToTheProcessAndItsGroupIsOne(t *testing.T) {
-	ctx, stop := Interruptible(t.Context())
-	defer stop()
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		later []os.Signal // each a fifth of signalEcho after the one before
+		after time.Duration
+	}{
+		"alone":                  {nil, signalEcho},
+		"to its group too":       {[]os.Signal{syscall.SIGTERM}, signalEcho},
+		"to its group and twice": {[]os.Signal{syscall.SIGTERM, syscall.SIGTERM}, signalEcho},
+		"and a Ctrl-C":           {[]os.Signal{syscall.SIGTERM, syscall.SIGINT}, 2 * signalEcho / 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				ch, began := make(chan os.Signal), time.Now()
+				go func() {
+					for _, sig := range c.later {
+						time.Sleep(signalEcho / 5)
+						ch <- sig
+					}
+				}()
+				first(syscall.SIGTERM, ch, nil, cancel, func() {
+					if got := time.Since(began); got != c.after {
+						t.Errorf("a signal ends the process after %v, want %v", got, c.after)
+					}
+				})
+				if got := context.Cause(ctx); !errors.As(got, new(*SignalError)) {
+					t.Errorf("cause %v", got)
+				}
+			})
+		})
 	}
-	<-ctx.Done()
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil { // which would end the test
-		t.Fatal(err)
-	}
-	time.Sleep(signalEcho / 5) // the signal is delivered at some time
 }
