@@ -49,23 +49,19 @@ func (f *Filter) tagged(raw json.RawMessage) bool {
 	return true
 }
 
-// Summary sums up all items in one pass. Memory is what a Summary keeps of each.
-func (v *View) Summary(ctx context.Context) (*Summary, error) {
-	s := NewSummary()
-	err := v.pass(ctx, SummaryColumns, func(e *Event) error { s.AddEvent(e); return nil }, s.Add)
-	if err != nil {
-		return nil, fmt.Errorf("sum up log: %w", err)
-	}
-	return s, nil
-}
-
-// Overview is the log at a glance.
+// Overview is the log at a glance, after one pass over the columns that tell it. Memory
+// does not follow the log: what is too much goes into a temporary file.
 func (v *View) Overview(ctx context.Context) (Overview, error) {
-	s, err := v.Summary(ctx)
-	if err != nil {
-		return Overview{}, err
+	t := newTally(v.log.most.tallied)
+	defer t.close()
+	err := v.pass(ctx, SummaryColumns, t.event, t.batch)
+	if err == nil {
+		var o Overview
+		if o, err = t.overview(); err == nil {
+			return o, nil
+		}
 	}
-	return s.Overview(), nil
+	return Overview{}, fmt.Errorf("sum up log: %w", err)
 }
 
 // Items yields the items that a query asks for, in its order, after one pass over the

@@ -69,8 +69,9 @@ type Log struct {
 
 // inMemory is what passes over a log keep in memory. What is more goes into temporary files.
 type inMemory struct {
-	weight int64 // of the events of a part
-	sorted int   // summaries
+	weight  int64 // of the events of a part
+	sorted  int   // summaries
+	tallied int   // states of items
 }
 
 func (l *Log) newParts() *parts { return &parts{most: l.most.weight} }
@@ -150,7 +151,7 @@ func logAt(root objstore.Store, pipeline, experiment string, opts Options) (*Log
 }
 
 func unopened(opts Options) *Log {
-	l := &Log{opts: opts.withDefaults(), most: inMemory{partWeight, sortedAtOnce}}
+	l := &Log{opts: opts.withDefaults(), most: inMemory{partWeight, sortedAtOnce, talliedAtOnce}}
 	l.outages.tell = opts.OnOutage
 	return l
 }

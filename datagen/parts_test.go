@@ -17,7 +17,7 @@ import (
 )
 
 // little is soon too much for memory.
-var little = inMemory{weight: 4 << 10, sorted: 3}
+var little = inMemory{weight: 4 << 10, sorted: 3, tallied: 3}
 
 // withTemporaryFiles lets noTemporaryFiles see them.
 func withTemporaryFiles(t *testing.T) {

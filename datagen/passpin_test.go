@@ -84,9 +84,9 @@ func TestPassesArePinnedFromTheirStart(t *testing.T) {
 			n, err := v.Copy(t.Context(), objstore.NewMemory(), nil)
 			return int(n) / 4, err
 		},
-		"Summary": func(v *View) (int, error) {
-			s, err := v.Summary(t.Context())
-			return s.Len(), err
+		"Overview": func(v *View) (int, error) {
+			o, err := v.Overview(t.Context())
+			return o.Items, err
 		},
 		"Classes": func(v *View) (int, error) {
 			c, err := v.Classes(t.Context())
@@ -229,7 +229,7 @@ func TestAPassThatCannotGoOnSaysWhy(t *testing.T) {
 		})
 		v, err := newLog(t, s).View(t.Context())
 		check(t, err)
-		_, err = v.Summary(t.Context())
+		_, err = v.Overview(t.Context())
 		if err == nil {
 			if denied < 4 {
 				t.Errorf("%d reads in all", denied-1)

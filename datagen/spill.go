@@ -114,6 +114,8 @@ type spillWriter []byte
 func (w *spillWriter) text(s string) { *w = append(binary.AppendUvarint(*w, uint64(len(s))), s...) }
 func (w *spillWriter) int(v int64)   { *w = binary.AppendVarint(*w, v) }
 
+func (w *spillWriter) fixed(v uint64) { *w = binary.LittleEndian.AppendUint64(*w, v) }
+
 // raw keeps nil apart from what is empty.
 func (w *spillWriter) raw(b []byte) {
 	if b == nil {
@@ -182,6 +184,13 @@ func (r *spillReader) int() int64 {
 	}
 	r.b = r.b[n:]
 	return v
+}
+
+func (r *spillReader) fixed() uint64 {
+	if b := r.take(8); len(b) == 8 {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
 }
 
 func (r *spillReader) raw() []byte {

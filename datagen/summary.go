@@ -388,32 +388,51 @@ type WriterSummary struct {
 
 // Overview sums everything up.
 func (s *Summary) Overview() Overview {
-	o := Overview{Items: s.n, Events: s.events}
-	atStep, atFailure := make([]int, len(s.steps.names)), make([]int, len(s.failures.names))
-	s.all(func(it *itemState) {
-		o.item(it)
-		if status := it.status(); status == StatusFailed {
-			atFailure[it.failure]++
-		}
-		if it.life.step > it.created && it.ended <= it.created {
-			atStep[it.step]++
+	c := s.counting()
+	s.all(c.item)
+	return c.overview()
+}
+
+// counting counts the items of a summary.
+type counting struct {
+	s *Summary
+	o Overview
+	// atStep and atFailure count the items that stand there, by the numbers of both.
+	atStep, atFailure []int
+}
+
+func (s *Summary) counting() *counting {
+	return &counting{s, Overview{Events: s.events}, make([]int, len(s.steps.names)), make([]int, len(s.failures.names))}
+}
+
+func (c *counting) item(it *itemState) {
+	c.o.item(it)
+	if it.status() == StatusFailed {
+		c.atFailure[it.failure]++
+	}
+	if it.life.step > it.created && it.ended <= it.created {
+		c.atStep[it.step]++
+	}
+}
+
+// overview is that of the items that were counted.
+func (c *counting) overview() Overview {
+	o := c.o
+	c.s.steps.each(func(i int, n stepName, count *stepCount) {
+		if count.completed > 0 {
+			o.Steps = append(o.Steps, StepSummary{Name: n.name, Index: count.index, Completed: count.completed, Items: c.atStep[i]})
 		}
 	})
-	s.steps.each(func(i int, n stepName, c *stepCount) {
-		if c.completed > 0 {
-			o.Steps = append(o.Steps, StepSummary{Name: n.name, Index: c.index, Completed: c.completed, Items: atStep[i]})
+	c.s.failures.each(func(i int, n failureName, f *failureCount) {
+		if f.events > 0 {
+			o.Failures = append(o.Failures, FailureSummary{Step: n.step, Type: n.kind, Events: f.events, Items: c.atFailure[i],
+				First: time.UnixMicro(f.first).UTC(), Last: time.UnixMicro(f.last).UTC()})
 		}
 	})
-	s.failures.each(func(i int, n failureName, c *failureCount) {
-		if c.events > 0 {
-			o.Failures = append(o.Failures, FailureSummary{Step: n.step, Type: n.kind, Events: c.events, Items: atFailure[i],
-				First: time.UnixMicro(c.first).UTC(), Last: time.UnixMicro(c.last).UTC()})
-		}
-	})
-	s.writers.each(func(_ int, n writerName, c *writerCount) {
-		if c.events > 0 {
-			o.Writers = append(o.Writers, WriterSummary{Epoch: n.name, Run: c.run, Events: c.events,
-				First: time.UnixMicro(c.first).UTC(), Last: time.UnixMicro(c.last).UTC()})
+	c.s.writers.each(func(_ int, n writerName, w *writerCount) {
+		if w.events > 0 {
+			o.Writers = append(o.Writers, WriterSummary{Epoch: n.name, Run: w.run, Events: w.events,
+				First: time.UnixMicro(w.first).UTC(), Last: time.UnixMicro(w.last).UTC()})
 		}
 	})
 	o.sort()
@@ -421,6 +440,7 @@ func (s *Summary) Overview() Overview {
 }
 
 func (o *Overview) item(it *itemState) {
+	o.Items++
 	if !it.child {
 		o.Roots++
 	}
