@@ -25,9 +25,10 @@ func (a *app) cpCmd() *cobra.Command {
 		Short: "Copy a log consistently, even while it is written",
 		Long: `Copy a log consistently, even while it is being written. DEST must not exist,
 unless it is a directory, in which the copy keeps its name. A damaged journal or
-stream is refused, and a datagen log whose files cannot be read; with --salvage the
-committed events up to the first fault are copied. What datagen events say is
-checked by "verify" alone.
+stream is refused; with --salvage its committed events up to the first fault are
+copied, and the exit status is 1 if that leaves anything out. A datagen log whose
+files cannot be read is refused too; one whose events contradict each other is copied
+as it is, and the exit status is 1.
 
 PATH may be a log at a server, http://HOST/PATH. DEST may be a server, http://HOST, for
 a metrics stream, which gets the place of its run there, as by "metrics push".`,
@@ -47,7 +48,7 @@ a metrics stream, which gets the place of its run there, as by "metrics push".`,
 		if to != nil {
 			return cli.Failed("cp", args[0], a.copyToServer(c.Context(), at, to, in, opts))
 		}
-		dest, err := destination(at.Path, args[1])
+		dest, err := a.destination(at.Path, args[1])
 		if err != nil {
 			return cli.Failed("cp", args[0], err)
 		}
@@ -56,10 +57,7 @@ a metrics stream, which gets the place of its run there, as by "metrics push".`,
 			return cli.Failed("cp", args[0], err)
 		}
 		a.Notef("copied %s, %s, to %s", cli.Plural(done.Events, "event"), cli.Size(done.Bytes), dest)
-		if done.Lost != nil {
-			a.Notef("%v", done.Lost)
-		}
-		return nil
+		return cli.Failed("cp", args[0], done.Lost)
 	}
 	return c
 }
@@ -96,11 +94,11 @@ func (a *app) copyToServer(ctx context.Context, from logkind.Located, to *remote
 }
 
 // destination is the path of the copy, which does not exist yet.
-func destination(log, dest string) (string, error) {
+func (a *app) destination(log, dest string) (string, error) {
 	if logkind.InBucket(dest) {
 		return "", cli.Usagef("DEST %q: a copy is made on this machine and not in a bucket", dest)
 	}
-	if info, err := os.Stat(dest); err == nil && info.IsDir() {
+	if info, err := os.Stat(dest); err == nil && info.IsDir() && !a.isLog(dest) {
 		dest = filepath.Join(dest, filepath.Base(log))
 	}
 	switch _, err := os.Lstat(dest); {
@@ -111,6 +109,12 @@ func destination(log, dest string) (string, error) {
 		return "", err
 	}
 	return dest, nil
+}
+
+// isLog tells whether a directory is a log or lies in one: nothing is copied into it.
+func (a *app) isLog(dir string) bool {
+	what := a.WrongKind(dir, "")
+	return what != nil && what.Kind != ""
 }
 
 // streamPath is where a server has a stream that was sent to it.

@@ -425,7 +425,7 @@ func TestDamagedJournalIsSalvaged(t *testing.T) {
 			tc.damage(t)
 			refused := inJournals(t.Context(), "cp", "golden.atj", "b.atj")
 			got := inJournals(t.Context(), "cp", "--salvage", "golden.atj", "c.atj")
-			if got.status != 0 || !strings.Contains(got.stderr, tc.note) {
+			if got.status != 1 || !strings.Contains(got.stderr, tc.note) || !strings.Contains(got.stderr, "hint: what c.atj has is sound, and is kept") {
 				t.Fatalf("%+v", got)
 			}
 			if tc.name == "a lost head" && (refused.status != 1 || !strings.Contains(refused.stderr, "hint: the head is never made up")) {
@@ -437,6 +437,25 @@ func TestDamagedJournalIsSalvaged(t *testing.T) {
 			}
 			mustDo(t, "verify", "c.atj")
 		})
+	}
+}
+
+// TestAJournalDamagedFromItsFirstOperationIsNotSalvaged asks for a salvage that would
+// save nothing.
+func TestAJournalDamagedFromItsFirstOperationIsNotSalvaged(t *testing.T) {
+	withGolden(t)
+	flip(t, filepath.Join("golden.atj.d", goldenData), 100)
+	got := inJournals(t.Context(), "cp", "--salvage", "golden.atj", "c.atj")
+	if got.status != 1 || !strings.Contains(got.stderr, "no operation is sound before the first fault: 27 operations cannot be saved: ") ||
+		!strings.Contains(got.stderr, "\nhint: nothing was copied; take a copy that was made earlier\n") {
+		t.Errorf("%+v", got)
+	}
+	if left, err := filepath.Glob("c.atj*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if got := inJournals(t.Context(), "verify", "golden.atj"); got.status != 1 || strings.Contains(got.stderr, "--salvage") ||
+		!strings.Contains(got.stderr, "hint: nothing of golden.atj is sound before its first fault") {
+		t.Errorf("verify: %+v", got)
 	}
 }
 

@@ -185,7 +185,7 @@ func TestCp(t *testing.T) {
 		{"a damaged log is refused", []string{"bad.log", "b.log"},
 			result{1, "", "foldlog: cp bad.log: bad line\n"}, "b.log", ""},
 		{"salvage copies up to the fault", []string{"--salvage", "bad.log", "b.log"},
-			result{0, "", "copied 1 event, 8 B, to b.log\nbad line\n"}, "b.log", "lines\n1\n"},
+			result{1, "", "copied 1 event, 8 B, to b.log\nfoldlog: cp bad.log: bad line\n"}, "b.log", "lines\n1\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			foldlog(t, t.Context(), files, append([]string{"cp"}, tc.args...)...).check(t, tc.want)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,10 +59,13 @@ func (a *app) verify(ctx context.Context, paths []string, opts logkind.VerifyOpt
 		return t.unread
 	}
 	err := fmt.Errorf("verify: %d of %s faulty", t.faulty, cli.Plural(int64(t.checked), "log"))
-	if t.damaged == "" {
-		return err
+	switch {
+	case t.damaged != "":
+		return cli.WithHint(err, "foldlog cp --salvage "+t.damaged+" DEST copies what is sound")
+	case t.hopeless != "":
+		return cli.WithHint(err, "nothing of "+t.hopeless+" is sound before its first fault; take a copy that was made earlier")
 	}
-	return cli.WithHint(err, "foldlog cp --salvage "+t.damaged+" DEST copies what is sound")
+	return err
 }
 
 // verifying is what has been checked so far.
@@ -71,6 +75,7 @@ type verifying struct {
 	print           func(io.Writer, logkind.Verification) error
 	checked, faulty int
 	damaged         string // the first log that can be salvaged
+	hopeless        string // the first that is damaged from its first event on
 	unread          error  // of what is under directories
 }
 
@@ -102,11 +107,20 @@ func (t *verifying) check(ctx context.Context, path string, directory bool) erro
 	v.Normalize()
 	if !v.OK {
 		t.faulty++
-		if err == nil && t.damaged == "" && v.Kind != logkind.LanceDataset && v.Kind != logkind.DatagenLog {
-			t.damaged = v.Path
+		if err == nil && v.Kind != logkind.LanceDataset && v.Kind != logkind.DatagenLog {
+			t.advise(v)
 		}
 	}
 	return cli.Buffered(t.Out(), func(w io.Writer) error { return t.print(w, v) })
+}
+
+// advise keeps the first log about which something can be said.
+func (t *verifying) advise(v logkind.Verification) {
+	if slices.ContainsFunc(v.Faults, func(p logkind.Place) bool { return p.Seq == 1 }) {
+		t.hopeless = cmp.Or(t.hopeless, v.Path)
+	} else {
+		t.damaged = cmp.Or(t.damaged, v.Path)
+	}
 }
 
 // logsUnder are the paths of the logs under a directory, those that cannot be read too.

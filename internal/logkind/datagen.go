@@ -15,6 +15,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
+	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/lance"
 )
@@ -303,7 +304,8 @@ func compareEvents(x, y datagen.Event) int {
 	return cmp.Or(x.Time.Compare(y.Time), strings.Compare(x.Item, y.Item), cmp.Compare(x.Seq, y.Seq))
 }
 
-// Copy writes the events as they are, blobs too, into a new table without shards.
+// Copy writes the events as they are, blobs too, into a new table without shards, and
+// checks that. Events that contradict each other are copied as well.
 func (k datagenKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error) {
 	if opts.Salvage {
 		return Copied{}, cli.WithHint(errors.New("a datagen log cannot be salvaged"),
@@ -330,10 +332,36 @@ func (k datagenKind) Copy(ctx context.Context, log, dest string, opts CopyOption
 		if done.Events, err = v.Copy(ctx, store, inBytes(opts.Progress, size)); err != nil {
 			return err
 		}
-		_, done.Bytes, _, err = World{}.treeSize(ctx, dir)
-		return err
+		if _, done.Bytes, _, err = (World{}).treeSize(ctx, dir); err != nil {
+			return err
+		}
+		done.Lost = faultsOfCopy(ctx, dir)
+		return ctx.Err()
 	})
 	return done, err
+}
+
+// faultsOfCopy is the error of a copy whose events are not all sound.
+func faultsOfCopy(ctx context.Context, dir string) error {
+	l, err := datagen.OpenDirIn(ctx, fsx.OS, dir, datagen.Options{})
+	if err != nil {
+		return err
+	}
+	faults := int64(0)
+	var first error
+	_, err = l.Verify(ctx, func(err error) {
+		if faults++; first == nil {
+			first = err
+		}
+	})
+	switch {
+	case first == nil && err == nil:
+		return nil
+	case first == nil:
+		return fmt.Errorf("everything was copied, and it is damaged: %w", err)
+	}
+	return cli.WithHint(fmt.Errorf("everything was copied, with %s, the first: %w", cli.Plural(faults, "fault"), first),
+		"foldlog verify lists every fault, of the log or of its copy")
 }
 
 // inBytes tells progress among events as that among the bytes of a log, which is about

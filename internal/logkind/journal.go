@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 
 	"github.com/foldlog/foldlog/internal/cli"
@@ -331,13 +332,31 @@ func (k journalKind) Copy(ctx context.Context, log, dest string, opts CopyOption
 		if err != nil {
 			return Copied{}, err
 		}
-		return Copied{Events: int64(done.Ops), Bytes: done.Bytes, Lost: salvageLoss(done)}, nil
+		if done.Ops == 0 && done.Fault != nil {
+			return Copied{}, errors.Join(nothingSaved(done), removeJournal(dest))
+		}
+		return Copied{Events: int64(done.Ops), Bytes: done.Bytes, Lost: leftOut(dest, salvageLoss(done))}, nil
 	}
 	done, err := journal.Copy(ctx, log, dest, o)
 	if err != nil {
 		return Copied{}, err
 	}
 	return Copied{Events: int64(done.Ops), Bytes: done.Bytes}, nil
+}
+
+// nothingSaved is the error of a journal whose first operation is damaged.
+func nothingSaved(done *journal.Copied) error {
+	all := "what is behind it"
+	if done.Lost > 0 {
+		all = cli.Plural(done.Lost, "operation")
+	}
+	return cli.WithHint(fmt.Errorf("no operation is sound before the first fault: %s cannot be saved: %w", all, done.Fault),
+		"nothing was copied; take a copy that was made earlier")
+}
+
+// removeJournal removes a journal that was made a moment ago.
+func removeJournal(path string) error {
+	return errors.Join(os.Remove(path), os.RemoveAll(path+".d"))
 }
 
 // salvageLoss is why a salvaged copy ends where it does, and what is missing.

@@ -3,6 +3,7 @@ package logkind
 import (
 	"strconv"
 
+	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
 )
 
@@ -79,9 +80,14 @@ type Place struct {
 type Copied struct {
 	Events int64 // in the copy
 	Bytes  int64 // of all its files
-	// Lost is why the copy of a salvaged log ends where it does, nil if it is
-	// whole.
+	// Lost is what is wrong with the copy: why that of a salvaged log ends where it
+	// does, or which faults of a log it has too. Nil is nothing.
 	Lost error
+}
+
+// leftOut says of a salvaged copy that it is there, and not all of the log.
+func leftOut(dest string, err error) error {
+	return cli.WithHint(err, "what "+dest+" has is sound, and is kept")
 }
 
 // String is the place as people read it.

@@ -227,7 +227,11 @@ func (k metricsKind) Copy(ctx context.Context, log, dest string, opts CopyOption
 		}
 		all := events
 		end, events, _, err = checkPrefix(ctx, f, fault.Offset)
-		done.Lost = fmt.Errorf("the copy ends with event %d before the first fault, %s behind it are left out: %w", events, cli.Plural(all-events, "event"), fault)
+		if err == nil && events == 0 {
+			err = cli.WithHint(fmt.Errorf("no event is sound before the first fault: %s cannot be saved: %w", cli.Plural(all, "event"), fault),
+				"nothing was copied; foldlog cat prints what can be read")
+		}
+		done.Lost = leftOut(dest, fmt.Errorf("the copy ends with event %d before the first fault, %s behind it are left out: %w", events, cli.Plural(all-events, "event"), fault))
 	}
 	if err != nil {
 		return Copied{}, err
