@@ -31,14 +31,8 @@ func OpenOrCreate(ctx context.Context, s Storage, c Config) (id StudyID, created
 	if st, ok := s.Snapshot().StudyByName(c.Name); ok {
 		return st.ID, false, nil
 	}
-	err = s.Update(ctx, func(tx *Tx) error {
-		if st, ok := tx.Snapshot().StudyByName(c.Name); ok {
-			id, created = st.ID, false
-			return nil
-		}
-		created = true
-		var err error
-		id, err = tx.CreateStudy(c)
+	err = s.Update(ctx, func(tx *Tx) (err error) {
+		id, created, err = tx.OpenOrCreateStudy(c)
 		return err
 	})
 	return id, created && err == nil, err

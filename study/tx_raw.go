@@ -18,6 +18,16 @@ func (tx *Tx) CreateStudy(c Config) (StudyID, error) {
 	return op.Study, tx.do(op)
 }
 
+// OpenOrCreateStudy returns the study of that name, creating it if there is none. What
+// belongs to a new study, such as its sampler, goes into the same transaction.
+func (tx *Tx) OpenOrCreateStudy(c Config) (id StudyID, created bool, err error) {
+	if st, ok := tx.Snapshot().StudyByName(c.Name); ok {
+		return st.ID, false, nil
+	}
+	id, err = tx.CreateStudy(c)
+	return id, err == nil, err
+}
+
 func checkConfig(c *Config) error {
 	switch {
 	case c.Name == "":

@@ -32,20 +32,20 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	seed := uint64(7)
-	id, created, err := study.OpenOrCreate(ctx, s, study.Config{
-		Name: "parabola", Directions: []study.Direction{study.Minimize}, MetricNames: []string{"y"}, Space: vary, Seed: &seed,
+	config := study.Config{
+		Name: "parabola", Directions: []study.Direction{study.Minimize}, MetricNames: []string{"y"}, Space: vary, Seed: new(uint64(7)),
+	}
+	var id study.StudyID
+	err = s.Update(ctx, func(tx *study.Tx) error {
+		var created bool
+		id, created, err = tx.OpenOrCreateStudy(config)
+		if err != nil || !created {
+			return err
+		}
+		return sampler.Choose(tx, id, sampler.TPE{Startup: 5}) // without it the study has sampler.Default
 	})
 	if err != nil {
 		log.Fatal(err)
-	}
-	if created { // without this the study has sampler.Default
-		err := s.Update(ctx, func(tx *study.Tx) error {
-			return tx.SetStudySystemAttr(id, sampler.Attribute, []byte(`"tpe:startup=5"`))
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
 	}
 	for range 30 {
 		number, err := asktell.Ask(ctx, s, id, nil)

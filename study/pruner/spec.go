@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/foldlog/foldlog/internal/algospec"
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -104,6 +105,39 @@ func Parse(text string) (Pruner, error) {
 		return nil, fmt.Errorf("pruner %s: %w: %w", name, study.ErrInvalid, err)
 	}
 	return p, nil
+}
+
+// Text is the text that [Parse] makes a pruner from. The error, of a pruner that is not
+// one of this package or has an option that none may have, wraps [study.ErrInvalid].
+func Text(p Pruner) (string, error) {
+	name, options := algospec.Spell(p)
+	if outer, ok := p.(Patient); ok && outer.Inner != nil {
+		inner, innerOptions := algospec.Spell(outer.Inner)
+		options = append(append(options, "pruner="+inner), innerOptions...)
+	}
+	text := algospec.Join(name, options)
+	same, err := Parse(text)
+	if err == nil && !algospec.Same(p, same) {
+		err = fmt.Errorf("pruner: %w: a %T has no text", study.ErrInvalid, p)
+	}
+	return text, err
+}
+
+// Choose makes a pruner that of a study, for everybody who works on it. The errors are
+// those of [Text] and [Check].
+func Choose(tx *study.Tx, id study.StudyID, p Pruner) error {
+	text, err := Text(p)
+	if err != nil {
+		return err
+	}
+	st, err := tx.Snapshot().Study(id)
+	if err != nil {
+		return err
+	}
+	if err := Check(p, st.Config); err != nil {
+		return err
+	}
+	return tx.SetStudySystemAttr(id, Attribute, serde.AppendString(nil, text))
 }
 
 // TextOf is the text that names the pruner of a study, for people: [Default] without

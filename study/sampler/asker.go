@@ -39,10 +39,8 @@ func (a *Asker) Suggest(name string, dist study.Distribution) (study.Value, erro
 		}
 		return a.values[i], nil
 	}
-	alone := *a.history
-	alone.apart = true
-	alone.Seed ^= hashName(name) // parameters of one trial must not be drawn alike
-	values, err := sample(a.sampler, &alone, []study.SpaceParam{{Name: name, Dist: dist}})
+	alone := []study.SpaceParam{{Name: name, Dist: dist}}
+	values, err := sample(a.sampler, a.history.of(alone), alone)
 	if err != nil {
 		return study.Value{}, err
 	}

@@ -82,13 +82,19 @@ func sampleGroup(s Sampler, h *History, group []study.SpaceParam) ([]study.Value
 	if len(group[0].When) == 0 {
 		return sample(s, h, group)
 	}
-	alone := *h
-	alone.apart = true
-	alone.Seed ^= hashName(group[0].Name) // groups of one trial must not be drawn alike
-	alone.Trials = slices.DeleteFunc(slices.Clone(h.Trials), func(t *study.Trial) bool {
+	return sample(s, h.of(group), group)
+}
+
+// of is the history for parameters that not every trial has: that of the trials that
+// have them all. Every such part of a trial is drawn with a seed of its own.
+func (h *History) of(group []study.SpaceParam) *History {
+	part := *h
+	part.apart = true
+	part.Seed ^= hashName(group[0].Name)
+	part.Trials = slices.DeleteFunc(slices.Clone(h.Trials), func(t *study.Trial) bool {
 		return slices.ContainsFunc(group, func(p study.SpaceParam) bool { _, has := t.Param(p.Name); return !has })
 	})
-	return sample(s, &alone, group)
+	return &part
 }
 
 // distOf is the distribution of a parameter that was given without being

@@ -1,9 +1,10 @@
 package sampler
 
 import (
-	"cmp"
 	"math"
 	"slices"
+
+	"github.com/foldlog/foldlog/study/analysis"
 )
 
 // exactObjectives is with how many objectives hypervolumes are computed: the
@@ -93,27 +94,8 @@ func beyond(losses [][]float64) []float64 {
 	return corner
 }
 
-// hypervolume is the volume that some points dominate up to a corner, by slices
-// along the last axis.
+// hypervolume is the volume that some points dominate up to a corner.
 func hypervolume(points [][]float64, corner []float64) float64 {
-	last := len(corner) - 1
-	if len(points) == 0 {
-		return 0
-	}
-	if last == 0 {
-		return corner[0] - slices.MinFunc(points, slices.Compare)[0]
-	}
-	sorted := slices.Clone(points)
-	slices.SortFunc(sorted, func(a, b []float64) int { return cmp.Compare(a[last], b[last]) })
-	sum := 0.0
-	for i, p := range sorted {
-		top := corner[last]
-		if i+1 < len(sorted) {
-			top = sorted[i+1][last]
-		}
-		if top > p[last] {
-			sum += (top - p[last]) * hypervolume(sorted[:i+1], corner[:last])
-		}
-	}
-	return sum
+	v, _ := analysis.Hypervolume(points, corner) // losses have one shape
+	return v.Value
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/foldlog/foldlog/internal/algospec"
+	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -57,6 +58,35 @@ func Parse(text string) (Sampler, error) {
 		return nil, fmt.Errorf("sampler %s: %w: %w", name, study.ErrInvalid, err)
 	}
 	return s, nil
+}
+
+// Text is the text that [Parse] makes a sampler from. The error, of a sampler that is
+// not one of this package or has an option that none may have, wraps
+// [study.ErrInvalid].
+func Text(s Sampler) (string, error) {
+	text := algospec.Join(algospec.Spell(s))
+	same, err := Parse(text)
+	if err == nil && !algospec.Same(s, same) {
+		err = fmt.Errorf("sampler: %w: a %T has no text", study.ErrInvalid, s)
+	}
+	return text, err
+}
+
+// Choose makes a sampler that of a study: whoever asks for trials, in any process, gets
+// them from it. The errors are those of [Text] and [Check].
+func Choose(tx *study.Tx, id study.StudyID, s Sampler) error {
+	text, err := Text(s)
+	if err != nil {
+		return err
+	}
+	st, err := tx.Snapshot().Study(id)
+	if err != nil {
+		return err
+	}
+	if err := Check(s, st.Config); err != nil {
+		return err
+	}
+	return tx.SetStudySystemAttr(id, Attribute, serde.AppendString(nil, text))
 }
 
 // TextOf is the text that names the sampler of a study, for people: [Default] without

@@ -52,14 +52,10 @@ func (o *searchOptions) check(config study.Config) error {
 // openOrCreate creates a study with its sampler and pruner in one transaction,
 // unless there is one of that name.
 func (o *searchOptions) openOrCreate(ctx context.Context, st study.Storage, c study.Config) (created bool, err error) {
-	err = st.Update(ctx, func(tx *study.Tx) error {
-		if _, ok := tx.Snapshot().StudyByName(c.Name); ok {
-			created = false
-			return nil
-		}
-		created = true
-		id, err := tx.CreateStudy(c)
-		if err != nil {
+	err = st.Update(ctx, func(tx *study.Tx) (err error) {
+		var id study.StudyID
+		id, created, err = tx.OpenOrCreateStudy(c)
+		if err != nil || !created {
 			return err
 		}
 		for _, attr := range [][2]string{{sampler.Attribute, o.sampler}, {pruner.Attribute, o.pruner}} {
