@@ -212,12 +212,13 @@ type annotationsInput struct {
 	Slug   string   `path:"slug" maxLength:"600"`
 	Class  []string `query:"class,explode" doc:"only these classes"`
 	Limit  int      `query:"limit" minimum:"0" maximum:"10000" doc:"how many at most, 1000 if 0"`
-	Cursor string   `query:"cursor" maxLength:"200"`
+	Newest bool     `query:"newest" doc:"the newest first, instead of in stream order"`
+	Cursor string   `query:"cursor" maxLength:"200" doc:"of an answer in the same order"`
 }
 
 // AnnotationPage is a part of a run's annotations.
 type AnnotationPage struct {
-	Items []Annotation `json:"items" doc:"in stream order"`
+	Items []Annotation `json:"items" doc:"in stream order, or against it with newest"`
 	Next  string       `json:"next" doc:"the cursor of the next page, empty on the last"`
 	Total int          `json:"total" doc:"annotations of these classes"`
 }
@@ -235,26 +236,47 @@ func (s *Server) annotations(_ context.Context, in *annotationsInput) (*struct{ 
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	limit := cmp.Or(in.Limit, 1000)
-	page := AnnotationPage{Items: []Annotation{}}
+	var found []foundMark
 	segments := 0
 	for _, o := range outlines {
 		for i := range o.Outline.Marks {
 			m := &o.Outline.Marks[i]
-			if len(in.Class) > 0 && !slices.Contains(in.Class, className(m.Class)) {
-				continue
+			if len(in.Class) == 0 || slices.Contains(in.Class, className(m.Class)) {
+				found = append(found, foundMark{m, segments})
 			}
-			if page.Total >= from && len(page.Items) < limit {
-				page.Items = append(page.Items, annotationOf(m, segments))
-			}
-			page.Total++
 		}
 		segments += len(o.Outline.Segments)
 	}
-	if from+len(page.Items) < page.Total {
-		page.Next = encodeCursor(strconv.Itoa(from + len(page.Items)))
+	return &struct{ Body AnnotationPage }{annotationPage(found, from, cmp.Or(in.Limit, 1000), in.Newest)}, nil
+}
+
+// foundMark is an annotation of one stream, before which the run has so many segments.
+type foundMark struct {
+	mark     *metrics.Mark
+	segments int
+}
+
+// annotationPage is a part of what was found. A cursor is a place among all, and against
+// the stream the place where a page ends: what is written meanwhile moves none.
+func annotationPage(found []foundMark, at, limit int, newest bool) AnnotationPage {
+	part, next := pageOf(found, at, limit)
+	if newest {
+		end := len(found)
+		if at > 0 {
+			end = min(at, end)
+		}
+		begin := max(0, end-limit)
+		part, next = slices.Clone(found[begin:end]), ""
+		slices.Reverse(part)
+		if begin > 0 {
+			next = encodeCursor(strconv.Itoa(begin))
+		}
 	}
-	return &struct{ Body AnnotationPage }{page}, nil
+	page := AnnotationPage{Items: make([]Annotation, len(part)), Next: next, Total: len(found)}
+	for i, f := range part {
+		page.Items[i] = annotationOf(f.mark, f.segments)
+	}
+	return page
 }
 
 // className is a class of annotations as the API spells it.

@@ -252,12 +252,6 @@ type runFilter func(*projection.Run) bool
 
 func (s *Server) filterOf(in *listInput) (runFilter, error) {
 	var all []runFilter
-	if in.Text != "" {
-		found := finder(in.Text)
-		all = append(all, func(r *projection.Run) bool {
-			return found(r.Slug) || found(r.Description) || slices.ContainsFunc(s.labels.of(r.Slug).Tags, found)
-		})
-	}
 	if len(in.Slug) > 0 {
 		all = append(all, func(r *projection.Run) bool { return slices.Contains(in.Slug, r.Slug) })
 	}
@@ -273,6 +267,12 @@ func (s *Server) filterOf(in *listInput) (runFilter, error) {
 			return nil, err
 		}
 		all = append(all, keep)
+	}
+	if in.Text != "" { // the last, since it costs most
+		found := finder(in.Text)
+		all = append(all, func(r *projection.Run) bool {
+			return found(r.Slug) || found(r.Description) || slices.ContainsFunc(s.labels.of(r.Slug).Tags, found)
+		})
 	}
 	return func(r *projection.Run) bool {
 		for _, keep := range all {

@@ -137,6 +137,14 @@ func TestARunIsTold(t *testing.T) {
 	if notes.Items[0].Error != "out of memory" || notes.Next != "" {
 		t.Errorf("%+v", notes)
 	}
+	s.get("/api/v1/runs/run/annotations?newest=true&limit=2", &notes)
+	if notes.Total != 3 || notes.Items[0].Error != "out of memory" || notes.Items[1].Checkpoint != "/c" || notes.Next == "" {
+		t.Errorf("%+v", notes)
+	}
+	s.get("/api/v1/runs/run/annotations?newest=true&limit=2&cursor="+notes.Next, &notes)
+	if len(notes.Items) != 1 || notes.Items[0].To != "hard" || notes.Next != "" {
+		t.Errorf("%+v", notes)
+	}
 	var answer SeriesAnswer
 	s.post("/api/v1/series", map[string]any{"runs": []string{"run", "gone"}, "names": []string{"loss", "gone"}}, &answer)
 	c := answer.Runs[0].Curves[0]

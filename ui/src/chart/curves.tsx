@@ -19,7 +19,7 @@ export interface Line {
   bold?: boolean
 }
 export interface Band { from: number; to: number; label: string; odd: boolean }
-export interface Mark { x: number; kind: 'checkpoint' | 'resumed' | 'interrupted' | 'failed' | 'opened'; label: string }
+export interface Mark { x: number; kind: 'checkpoint' | 'resumed' | 'interrupted' | 'failed' | 'remark'; label: string }
 export type XKind = 'step' | 'time' | 'relative'
 
 export interface CurvesProps {
@@ -228,7 +228,7 @@ function drawBand(g: Geom, b: Band) {
   ctx.restore()
 }
 
-const markColor = (m: Mark, g: Omit<Geom, 'ctx'>) => m.kind === 'failed' ? g.colors.bad : m.kind === 'interrupted' ? g.colors.warn : m.kind === 'checkpoint' ? g.colors.good : g.colors.accent
+const markColor = (m: Mark, g: Omit<Geom, 'ctx'>) => m.kind === 'failed' ? g.colors.bad : m.kind === 'interrupted' ? g.colors.warn : m.kind === 'checkpoint' ? g.colors.good : m.kind === 'remark' ? g.colors.muted : g.colors.accent
 
 function drawMark(g: Geom, m: Mark) {
   const x = Math.round(g.x(m.x)) + 0.5
@@ -238,6 +238,8 @@ function drawMark(g: Geom, m: Mark) {
   ctx.strokeStyle = ctx.fillStyle = markColor(m, g)
   if (m.kind === 'checkpoint') {
     ctx.beginPath(); ctx.moveTo(x, g.bottom - 7); ctx.lineTo(x - 3.5, g.bottom); ctx.lineTo(x + 3.5, g.bottom); ctx.fill()
+  } else if (m.kind === 'remark') {
+    ctx.fillRect(x - 1, g.top - 5, 2, 7)
   } else {
     ctx.setLineDash(m.kind === 'failed' ? [] : [3, 3])
     ctx.globalAlpha = 0.85

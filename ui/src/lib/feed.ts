@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { post, seg, url } from './api'
 import { useLive, useThrottled } from './live'
 import { type Piece, piecesOf } from './runs'
-import type { Annotation, Curve, LivePoints, RunDetail, RunSeries, SeriesQuery } from './types'
+import type { Curve, LivePoints, RunDetail, RunSeries, SeriesQuery } from './types'
 
 // A run that is being written: its event stream, and curves that grow by it. What
 // is kept is bounded: a curve that has grown too long is read anew, downsampled.
@@ -139,6 +139,6 @@ function append(h: Held, c: Curve, part: boolean): boolean {
   return added > 0
 }
 
-/** Marks of a run that charts show, as they come. */
+/** What a run depends on, and what else is said of it: the classes of annotations that charts mark. Stages are bands. */
 export const marked = ['checkpoint', 'resumed', 'interrupted', 'failed']
-export const isMark = (a: Annotation) => marked.includes(a.class)
+export const remarks = ['other', 'lowering', 'memory plan', 'memory retry', 'memory peak', 'stacking']

@@ -1,7 +1,7 @@
 import { useCallback, useMemo, useState } from 'preact/hooks'
 import { ApiError, get, seg, url } from '../lib/api'
 import { colorOf } from '../lib/color'
-import { isMark, marked, useFeed } from '../lib/feed'
+import { marked, remarks, useFeed } from '../lib/feed'
 import { finder } from '../lib/find'
 import { count, duration, plural } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
@@ -15,18 +15,28 @@ import { ChartBar, useChartSettings } from '../parts/settings'
 import { RunChart } from './run/chart'
 import { Annotations, Details } from './run/details'
 
+const mostMarks = 6000, mostRemarks = 1000
+const noMarks: Annotation[] = []
+
+/** What charts mark, in order: the newest of what a run depends on, and of what else was said. */
+async function marksOf(slug: string, signal: AbortSignal): Promise<Annotation[]> {
+  const ask = (list: string[], limit: number) => get<Page<Annotation>>(`runs/${seg(slug)}/annotations`, { class: list, limit, newest: true }, signal)
+  const [marks, others] = await Promise.all([ask(marked, mostMarks - mostRemarks), ask(remarks, mostRemarks)])
+  return [...marks.items, ...others.items].sort((a, b) => a.ts_ms - b.ts_ms)
+}
+
 export function Run({ slug }: { slug: string }) {
   const [s, set, q] = useChartSettings()
   const detail = useLoad('run ' + slug, sig => get<RunDetail>(`runs/${seg(slug)}`, {}, sig))
-  const marks = useLoad('marks ' + slug, sig => get<Page<Annotation>>(`runs/${seg(slug)}/annotations`, { class: marked, limit: 5000 }, sig))
+  const marks = useLoad('marks ' + slug, sig => marksOf(slug, sig))
   const [notes, setNotes] = useState(0)
+  const said = useThrottled(() => setNotes(n => n + 1), 1000)
   const soon = useThrottled(detail.reload, 2000)
   const anew = useCallback(() => { detail.reload(); marks.reload() }, [])
   const news = useCallback((p: LivePoints) => {
     if (p.annotations.length) {
-      setNotes(n => n + 1)
-      const found = p.annotations.filter(isMark)
-      if (found.length) marks.set(old => ({ ...old, items: [...old.items, ...found].slice(-5000) }))
+      said()
+      marks.set(old => [...old, ...p.annotations.filter(a => a.class !== 'stage')].slice(-mostMarks))
     }
     soon()
   }, [])
@@ -38,16 +48,16 @@ export function Run({ slug }: { slug: string }) {
   return (
     <>
       <Header slug={slug} run={run} />
-      {run && <Trouble run={run} marks={marks.data?.items ?? []} />}
+      {run && <Trouble run={run} marks={marks.data ?? noMarks} />}
       <Tabs label="Parts of the run" current={tab} onPick={t => set({ tab: t === 'charts' ? null : t })}
         tabs={[['charts', 'Charts', run ? count(run.names) : ''], ['details', 'Details'], ['notes', 'Annotations', run ? count(run.annotations) : '']]} />
-      {tab === 'details' ? run && <Details run={run} reload={detail.reload} /> : tab === 'notes' ? <Annotations slug={slug} version={notes} /> : (
+      {tab === 'details' ? run && <Details run={run} reload={detail.reload} /> : tab === 'notes' ? run && <Annotations run={run} version={notes} /> : (
         <>
           <ChartBar s={s} set={set} q={q}>
             {run && run.segments > 1 && <Check on={s.older} set={on => set({ older: on ? null : '0' })}>Older copies</Check>}
             <Check on={s.marks} set={on => set({ marks: on ? null : '0' })}>Marks</Check>
           </ChartBar>
-          {run ? <Charts run={run} q={q} set={set} feed={feed} s={s} marks={marks.data?.items ?? []} /> : <div class="charts">{[1, 2, 3, 4].map(i => <div class="panel" key={i} style={{ height: 290 }} />)}</div>}
+          {run ? <Charts run={run} q={q} set={set} feed={feed} s={s} marks={marks.data ?? noMarks} /> : <div class="charts">{[1, 2, 3, 4].map(i => <div class="panel" key={i} style={{ height: 290 }} />)}</div>}
         </>
       )}
     </>

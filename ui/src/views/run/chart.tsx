@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { type Band, Curves, type Line, type Mark, type XKind } from '../../chart/curves'
 import { colorAt, colorOf } from '../../lib/color'
 import { count, plural, value } from '../../lib/format'
-import { type Feed, useCurve } from '../../lib/feed'
+import { type Feed, marked, useCurve } from '../../lib/feed'
 import { number } from '../../lib/api'
 import { seriesText, type Piece } from '../../lib/runs'
 import type { Annotation, RunSeries } from '../../lib/types'
@@ -126,8 +126,8 @@ export function bandsOf(stages: RunSeries['stages'], x: XKind, first: number): B
 
 export function marksOf(list: Annotation[], x: XKind, first: number): Mark[] {
   return list.map(a => ({
-    x: x === 'step' ? number(a.step) : x === 'time' ? a.ts_ms : a.ts_ms - first, kind: a.class as Mark['kind'],
-    label: a.class === 'checkpoint' ? `checkpoint ${a.checkpoint}` : a.class === 'resumed' ? `resumed from ${a.checkpoint || 'a checkpoint'}` : a.class === 'failed' ? `failed: ${a.error || a.text}`.slice(0, 120) : `stopped by ${a.signal || 'a signal'}`,
+    x: x === 'step' ? number(a.step) : x === 'time' ? a.ts_ms : a.ts_ms - first, kind: marked.includes(a.class) ? a.class as Mark['kind'] : 'remark',
+    label: !marked.includes(a.class) ? a.text.slice(0, 160) : a.class === 'checkpoint' ? `checkpoint ${a.checkpoint}` : a.class === 'resumed' ? `resumed from ${a.checkpoint || 'a checkpoint'}` : a.class === 'failed' ? `failed: ${a.error || a.text}`.slice(0, 120) : `stopped by ${a.signal || 'a signal'}`,
   }))
 }
 

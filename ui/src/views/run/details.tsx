@@ -1,7 +1,8 @@
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { get, post, put, seg } from '../../lib/api'
+import { finder } from '../../lib/find'
 import { bytes, count, duration, moment, plural, text } from '../../lib/format'
-import { useQuery } from '../../lib/router'
+import { at, useQuery } from '../../lib/router'
 import type { Annotation, Obj, Page, RunDetail } from '../../lib/types'
 import { useLoad } from '../../lib/use'
 import { Ago, Check, Copy, Empty, Long, Panel, Show } from '../../parts/basic'
@@ -84,22 +85,38 @@ function Labels({ run, reload }: { run: RunDetail; reload: () => void }) {
   )
 }
 
-export function Annotations({ slug, version }: { slug: string; version: number }) {
+const fewest = 500, most = 10_000
+
+/** What the runtime and its users said, the newest first. */
+export function Annotations({ run, version }: { run: RunDetail; version: number }) {
   const [q, set] = useQuery()
-  const only = q.get('only') === '1', setOnly = (on: boolean) => set({ only: on ? '1' : null })
-  const list = useLoad(`annotations ${slug} ${version}`, s => get<Page<Annotation>>(`runs/${seg(slug)}/annotations`, { limit: 2000 }, s), true)
+  const only = q.get('only') === '1', find = q.get('m') ?? ''
+  const [limit, setLimit] = useState(fewest)
+  const list = useLoad(`annotations ${run.slug} ${limit} ${version}`, s => get<Page<Annotation>>(`runs/${seg(run.slug)}/annotations`, { limit, newest: true }, s), true)
+  const found = useMemo(() => list.data?.items.filter(a => (!only || a.class !== 'other') && finder(find)(a.text)) ?? [], [list.data, only, find])
+  const total = list.data?.total ?? 0, shown = list.data?.items.length ?? 0
   return (
-    <Panel title="Annotations" note={list.data ? plural(list.data.total, 'annotation') : undefined} actions={<Check on={only} set={setOnly}>Marks only</Check>}>
-      <Show of={list}>{page => page.items.length === 0 ? <Empty title="The run has said nothing yet" /> : (
-        <div class="scroll"><table class="plain">
+    <Panel title="Annotations" note={list.data ? find || only ? `${count(found.length)} of ${plural(shown, 'annotation')}` : plural(total, 'annotation') : undefined}
+      actions={<><input type="search" placeholder="Find a text" aria-label="Find a text" value={find} onInput={e => set({ m: e.currentTarget.value })} /><Check on={only} set={on => set({ only: on ? '1' : null })}>Marks only</Check></>}>
+      <Show of={list}>{() => found.length === 0 ? <Empty title={total ? 'No annotation matches' : 'The run has said nothing yet'} /> : (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Annotations"><table class="plain">
           <thead><tr><th>Time</th><th class="right">Step</th><th>Kind</th><th>Text</th></tr></thead>
-          <tbody>{page.items.filter(a => !only || a.class !== 'other').slice().reverse().map((a, i) => (
-            <tr key={i}><td style={{ whiteSpace: 'nowrap' }}>{moment(a.ts_ms)}</td><td class="right">{count(a.step)}</td>
-              <td style={{ whiteSpace: 'nowrap' }} class={a.class === 'failed' ? 'bad' : a.class === 'interrupted' ? 'warn' : 'muted'}>{a.class === 'other' ? '' : a.class}</td>
-              <td class="pre">{a.text}{Object.keys(a.metadata).length > 0 && <div class="note mono">{flat(a.metadata).map(([k, v]) => `${k}=${v}`).join('  ')}</div>}</td></tr>
-          ))}</tbody>
-        </table>{page.total > page.items.length && <p class="note" style={{ padding: 12 }}>The first {count(page.items.length)} of {count(page.total)}.</p>}</div>
+          <tbody>{found.map((a, i) => <Row key={i} a={a} run={run} />)}</tbody>
+        </table></div>
       )}</Show>
+      {shown < total && <div class="more bar">{limit < most ? <button disabled={list.loading} onClick={() => setLimit(Math.min(most, limit * 4))}>Show older ones</button> : null}<span class="note" aria-live="polite">the newest {count(shown)} of {count(total)}</span></div>}
     </Panel>
+  )
+}
+
+function Row({ a, run }: { a: Annotation; run: RunDetail }) {
+  const step = Number(a.step), around = Math.max(5, Math.round((Number(run.last_step) || 0) / 50))
+  return (
+    <tr>
+      <td class="short">{moment(a.ts_ms)}</td>
+      <td class="right">{Number.isSafeInteger(step) ? <a class="link" href={`${at.run(run.slug)}?from=${Math.max(0, step - around)}&to=${step + around}`} title="Show the curves around it">{count(a.step)}</a> : count(a.step)}</td>
+      <td class={a.class === 'failed' ? 'short bad' : a.class === 'interrupted' ? 'short warn' : 'short muted'}>{a.class === 'other' ? '' : a.class}</td>
+      <td class="pre">{a.text}{Object.keys(a.metadata).length > 0 && <div class="note mono">{flat(a.metadata).map(([k, v]) => `${k}=${v}`).join('  ')}</div>}</td>
+    </tr>
   )
 }
