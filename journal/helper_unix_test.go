@@ -184,6 +184,21 @@ func (c *child) wait() error {
 	return c.err
 }
 
+// goOn lets a child that stops itself go on, and waits for its end. It is told again and
+// again: where the machine is busy, it may say that it stops long before it does.
+func (c *child) goOn() error {
+	ended := make(chan error, 1)
+	go func() { ended <- c.wait() }()
+	for {
+		c.signal(syscall.SIGCONT)
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 // count is how many transactions were acknowledged so far.
 func (c *child) count() int {
 	c.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -80,8 +79,7 @@ func TestStoppedHolderIsFenced(t *testing.T) {
 			if got := readIDs(t, fsx.OS, path); !slices.Equal(got, want) {
 				t.Errorf("while stopped: %v", got)
 			}
-			holder.signal(syscall.SIGCONT)
-			if err := holder.wait(); err != nil {
+			if err := holder.goOn(); err != nil {
 				t.Error(err)
 			}
 			if !phase.visible {
