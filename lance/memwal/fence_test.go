@@ -220,7 +220,7 @@ func TestAnAppendThatWaitsForRoomLearnsThatItsWriterIsFenced(t *testing.T) {
 	table := newTable(t, objstore.NewMemory(), small)
 	w := newWriter(t, table, WriterOptions{MergeAfter: -1, MaxLive: 1})
 	ok(t, w.Append(t.Context(), kv("a", 1)))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	answer := make(chan error, 1)
 	go func() { answer <- w.Append(ctx, kv("b", 2)) }()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
@@ -29,8 +30,12 @@ func beats(t *testing.T, s objstore.Store) (n int) {
 // and collected, and whose base is compacted and cleaned up, after its first batch.
 func TestALongViewOutlivesMaintenanceWithoutGrace(t *testing.T) {
 	before := pins.Default
-	pins.Default = pins.Times{After: 0, Term: 3 * time.Second} // in which every reader renews, however busy the machine
+	pins.Default.After = 0
 	t.Cleanup(func() { pins.Default = before })
+	synctest.Test(t, aLongViewOutlivesMaintenanceWithoutGrace)
+}
+
+func aLongViewOutlivesMaintenanceWithoutGrace(t *testing.T) {
 	s := objstore.NewMemory()
 	table := newTable(t, s, small)
 	w := newWriter(t, table, manual)
@@ -86,6 +91,10 @@ func TestALongViewOutlivesMaintenanceWithoutGrace(t *testing.T) {
 // TestGraceBeginsWhenAGenerationIsDropped collects just after a merge: the generation is
 // old, but a moment ago views named it.
 func TestGraceBeginsWhenAGenerationIsDropped(t *testing.T) {
+	synctest.Test(t, graceBeginsWhenAGenerationIsDropped)
+}
+
+func graceBeginsWhenAGenerationIsDropped(t *testing.T) {
 	s := objstore.NewMemory()
 	table := newTable(t, s, small)
 	w := newWriter(t, table, manual)

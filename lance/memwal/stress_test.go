@@ -57,6 +57,13 @@ func (f *fates) told(row string, err error) {
 	}
 }
 
+// various reports whether rows were acknowledged, and others left in doubt.
+func (f *fates) various() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.acked) > 0 && len(f.open) > 0
+}
+
 // certain are the rows that must be there by now.
 func (f *fates) certain() map[string]bool {
 	f.mu.Lock()
@@ -96,7 +103,8 @@ type process struct {
 	until time.Time
 }
 
-func (p *process) over() bool { return time.Now().After(p.until) }
+// over reports whether the time is, in which something of everything must have been told.
+func (p *process) over() bool { return time.Now().After(p.until) && p.fates.various() }
 
 // table opens the table, however often that takes.
 func (p *process) table() *Table {
@@ -256,9 +264,6 @@ func stress(t *testing.T, under objstore.Store) *fates {
 		s.Calm()
 	}
 	t.Logf("%d rows acknowledged, %d told not to be there, %d unsure", len(f.acked), len(f.not), len(f.open))
-	if len(f.acked) == 0 || len(f.open) == 0 {
-		t.Error("the stress did not do what it should")
-	}
 	return f
 }
 
