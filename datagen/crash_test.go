@@ -98,7 +98,7 @@ func (w *world) run(ctx context.Context, store objstore.Store, opts Options, key
 		return err
 	}
 	defer func() { err = errors.Join(err, wr.Close(ctx)) }()
-	claims, err := wr.Claims(ctx, keys, ClaimsOptions{})
+	claims, err := wr.Claims(ctx, keys, ClaimsOptions{Poll: 20 * time.Millisecond})
 	if err != nil {
 		return err
 	}

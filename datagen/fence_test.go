@@ -34,15 +34,34 @@ func eventually(t *testing.T, w *Writer, item string) *Stream {
 
 // paused is a store that stands still while it is asked to.
 type paused struct {
-	mu sync.RWMutex
+	mu   sync.Mutex
+	gate chan struct{} // nil while nothing is held up
 }
 
 func (p *paused) store(s objstore.Store) objstore.Store {
 	return objstore.NewFault(s, func(objstore.Call) objstore.Fate {
-		p.mu.RLock()
-		defer p.mu.RUnlock()
+		p.mu.Lock()
+		gate := p.gate
+		p.mu.Unlock()
+		if gate != nil {
+			<-gate
+		}
 		return objstore.Fate{}
 	})
+}
+
+// stop makes the store stand still until goOn is called.
+func (p *paused) stop() (goOn func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	gate := make(chan struct{})
+	p.gate = gate
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.gate = nil
+		close(gate)
+	}
 }
 
 func TestAPausedWriterIsFencedWhenItWakes(t *testing.T) {
@@ -58,12 +77,12 @@ func TestAPausedWriterIsFencedWhenItWakes(t *testing.T) {
 	_, err = idle.Open(t.Context(), "b", CreateOptions{})
 	check(t, err)
 
-	p.mu.Lock()
+	goOn := p.stop()
 	younger := newWriter(t, newLog(t, mem))
 	taken := eventually(t, younger, "a")
 	check(t, taken.Checkpoint(t.Context(), step(1), nil))
 	eventually(t, younger, "b") // claimed only
-	p.mu.Unlock()
+	goOn()
 
 	err = s.Checkpoint(t.Context(), step(1), []Change{set("x", 666)})
 	var fenced *FencedError
@@ -88,8 +107,7 @@ func TestAPausedWriterIsFencedWhenItWakes(t *testing.T) {
 
 func TestOfTwoRecoverersOneWins(t *testing.T) {
 	mem := objstore.NewMemory()
-	l := newLog(t, mem)
-	dead := newWriter(t, l)
+	dead := newWriter(t, logWith(t, mem, quick))
 	for i := range 20 {
 		s, err := dead.Open(t.Context(), fmt.Sprint(i), CreateOptions{})
 		check(t, err)
@@ -189,7 +207,7 @@ func wipeClaims(t *testing.T, l *Log) {
 func TestLostClaimFilesCostNothing(t *testing.T) {
 	mem := objstore.NewMemory()
 	l := newLog(t, mem)
-	dead := newWriter(t, l)
+	dead := newWriter(t, logWith(t, mem, quick))
 	old, err := dead.Open(t.Context(), "old", CreateOptions{})
 	check(t, err)
 	check(t, old.Checkpoint(t.Context(), step(0), nil))
@@ -236,10 +254,7 @@ func TestAnswersThatGetLostLeaveOneCopy(t *testing.T) {
 		return objstore.Fate{}
 	})
 	w := newWorld()
-	slow := quick
-	slow.LeaseTerm = 5 * time.Second
-	slow.RetryFor = 20 * time.Second
-	check(t, w.run(t.Context(), s, slow, []string{"a", "b", "c", "d"}, 3))
+	check(t, w.run(t.Context(), s, steady, []string{"a", "b", "c", "d"}, 3))
 	for key, runs := range w.runs {
 		if runs != 1 {
 			t.Errorf("%s ran %d times", key, runs)
@@ -354,7 +369,7 @@ func TestAClaimWhoseOutcomeIsUnknownIsSettled(t *testing.T) {
 			}
 			return objstore.Fate{Err: objstore.ErrAmbiguous, Done: done}
 		})
-		l, err := OpenOrCreate(t.Context(), s, "digits", "first", quick)
+		l, err := OpenOrCreate(t.Context(), s, "digits", "first", steady)
 		check(t, err)
 		st, err := newWriter(t, l).Open(t.Context(), "a", CreateOptions{})
 		check(t, err)

@@ -17,13 +17,22 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// quick are options of tests: writers are soon taken for dead, and nothing is tried for
-// long.
-var quick = Options{LeaseTerm: 400 * time.Millisecond, RetryFor: 2 * time.Second}
+// steady are options under which writers live on beside each other, however long a busy
+// machine lets one of them stand still.
+var steady = Options{LeaseTerm: 5 * time.Minute, RetryFor: 5 * time.Minute}
+
+// quick are options of writers that die, or have no others beside them: they are soon
+// taken for dead.
+var quick = Options{LeaseTerm: 400 * time.Millisecond, RetryFor: 5 * time.Minute}
 
 func newLog(t testing.TB, s objstore.Store) *Log {
 	t.Helper()
-	l, err := OpenOrCreate(t.Context(), s, "digits", "first", quick)
+	return logWith(t, s, steady)
+}
+
+func logWith(t testing.TB, s objstore.Store, opts Options) *Log {
+	t.Helper()
+	l, err := OpenOrCreate(t.Context(), s, "digits", "first", opts)
 	check(t, err)
 	return l
 }

@@ -127,7 +127,7 @@ func TestEverybodyAgreesWhateverMaintenanceDoes(t *testing.T) {
 	s, err := objstore.OpenLocal(dir, objstore.LocalOptions{NoSync: true})
 	check(t, err)
 	l := newLog(t, s)
-	dead := newWriter(t, l)
+	dead := newWriter(t, logWith(t, s, quick))
 	old, err := dead.Open(t.Context(), "source-0", CreateOptions{})
 	check(t, err)
 	check(t, old.Checkpoint(t.Context(), step(0), []Change{set("x", 0), {Append: true, Field: set("log", 0).Field}}))
@@ -148,8 +148,10 @@ func TestEverybodyAgreesWhateverMaintenanceDoes(t *testing.T) {
 	})
 	seen := map[string]int{}
 	last := map[string]int64{}
+	var quiet atomic.Int64
 	background.Go(func() {
-		for e, err := range l.Follow(ctx, FollowOptions{Existing: true, Poll: 5 * time.Millisecond}) {
+		opts := FollowOptions{Existing: true, Poll: 5 * time.Millisecond, Quiet: func() { quiet.Add(1) }}
+		for e, err := range l.Follow(ctx, opts) {
 			if err != nil {
 				t.Error(err)
 				return
@@ -165,13 +167,15 @@ func TestEverybodyAgreesWhateverMaintenanceDoes(t *testing.T) {
 	var workers sync.WaitGroup
 	for range 3 {
 		workers.Go(func() {
-			if err := newWorld().run(t.Context(), s, quick, keys, 3); err != nil {
+			if err := newWorld().run(t.Context(), s, steady, keys, 3); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	workers.Wait()
-	time.Sleep(100 * time.Millisecond)
+	for from := quiet.Load(); quiet.Load() < from+2 && !t.Failed(); { // one poll that began after now
+		time.Sleep(time.Millisecond)
+	}
 	cancel()
 	background.Wait()
 
@@ -334,7 +338,7 @@ func TestMaintenanceMayStopAnywhere(t *testing.T) {
 // TestCopiesThatDifferAreAFault puts one identity with two contents into two shards, past
 // what our writers check.
 func TestCopiesThatDifferAreAFault(t *testing.T) {
-	l := newLog(t, objstore.NewMemory())
+	l := logWith(t, objstore.NewMemory(), quick)
 	at := time.UnixMicro(1_700_000_000_000_000)
 	for run := range 2 {
 		events := []Event{

@@ -21,7 +21,11 @@ import (
 )
 
 // childEnv tells a process of this test binary to be a worker: the root of the log.
-const childEnv = "FOLDLOG_DATAGEN_WORKER"
+// mortalEnv says that it will be killed: others take it for dead soon.
+const (
+	childEnv  = "FOLDLOG_DATAGEN_WORKER"
+	mortalEnv = "FOLDLOG_DATAGEN_MORTAL"
+)
 
 func TestMain(m *testing.M) {
 	proctest.Role(childEnv, worker)
@@ -37,7 +41,10 @@ func worker(root string) error {
 	if err != nil {
 		return err
 	}
-	opts := Options{LeaseTerm: 5 * time.Second} // in which the living renew it, however busy the machine
+	opts := steady
+	if os.Getenv(mortalEnv) != "" {
+		opts = quick
+	}
 	return tell{newWorld()}.run(context.Background(), store, opts, strings.Split(os.Getenv("KEYS"), ","), 4)
 }
 
@@ -67,10 +74,10 @@ func newProcesses(t *testing.T, root string, keys []string, env ...string) *proc
 }
 
 // start starts a worker; its end is told to the channel.
-func (p *processes) start() (*exec.Cmd, <-chan error) {
+func (p *processes) start(more ...string) (*exec.Cmd, <-chan error) {
 	p.t.Helper()
-	env := append([]string{childEnv + "=" + p.root, "KEYS=" + strings.Join(p.keys, ",")}, p.env...)
-	cmd := proctest.Self(p.t.Context(), env...)
+	env := append(more, childEnv+"="+p.root, "KEYS="+strings.Join(p.keys, ","))
+	cmd := proctest.Self(p.t.Context(), append(env, p.env...)...)
 	done, err := proctest.Start(cmd, p.heard)
 	check(p.t, err)
 	return cmd, done
@@ -140,7 +147,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	keys := someKeys(12)
 	p := newProcesses(t, t.TempDir(), keys)
 	for range rounds {
-		cmd, done := p.start()
+		cmd, done := p.start(mortalEnv + "=1") // nobody lives beside it
 		select {
 		case err := <-done:
 			check(t, err)
@@ -170,13 +177,13 @@ func TestProcessesShareTheItems(t *testing.T) {
 			keys := someKeys(8)
 			p := newProcesses(t, root, keys, env...)
 			var ends []<-chan error
-			for i := range 4 {
-				cmd, done := p.start()
-				if i < 2 {
-					time.AfterFunc(time.Duration(300+300*i)*time.Millisecond, func() { _ = cmd.Process.Kill() })
-				} else {
-					ends = append(ends, done)
-				}
+			for i := range 2 {
+				cmd, _ := p.start(mortalEnv + "=1")
+				time.AfterFunc(time.Duration(300+300*i)*time.Millisecond, func() { _ = cmd.Process.Kill() })
+			}
+			for range 2 {
+				_, done := p.start()
+				ends = append(ends, done)
 			}
 			for _, done := range ends {
 				check(t, <-done)

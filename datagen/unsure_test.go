@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/foldlog/foldlog/objstore"
@@ -111,6 +112,10 @@ func TestStreamsAreCreatedOnce(t *testing.T) {
 // written nothing, until its empty shard was sealed and removed and the item another's, and
 // has no network yet when it wakes.
 func TestAWriterDoesNotComeBackInAShardThatWasRemoved(t *testing.T) {
+	synctest.Test(t, aWriterDoesNotComeBackInAShardThatWasRemoved)
+}
+
+func aWriterDoesNotComeBackInAShardThatWasRemoved(t *testing.T) {
 	mem := objstore.NewMemory()
 	var asleep paused
 	var offline atomic.Int64
@@ -124,8 +129,8 @@ func TestAWriterDoesNotComeBackInAShardThatWasRemoved(t *testing.T) {
 	w := newWriter(t, l)
 	s, err := w.Open(t.Context(), "a", CreateOptions{})
 	check(t, err)
-	asleep.mu.Lock()
-	other := newLog(t, mem)
+	wake := asleep.stop()
+	other := logWith(t, mem, quick)
 	younger := newWriter(t, other)
 	taken := eventually(t, younger, "a")
 	check(t, taken.Checkpoint(t.Context(), step(0), nil))
@@ -136,9 +141,10 @@ func TestAWriterDoesNotComeBackInAShardThatWasRemoved(t *testing.T) {
 		if e, err = other.leaseOf(w.Shard(), self()); err == nil {
 			_, err = e.Look(t.Context())
 		}
+		time.Sleep(quick.LeaseTerm / 4)
 	}
 	offline.Store(1)
-	asleep.mu.Unlock()
+	wake()
 	if err := s.Checkpoint(t.Context(), step(0), nil); !errors.Is(err, ErrFenced) {
 		t.Errorf("its checkpoint: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/pipeline"
@@ -43,7 +44,7 @@ func TestACommandGetsTheItemAndTheStep(t *testing.T) {
 // TestWhatACommandLeavesRunningIsNotItsTimeout leaves a process that holds the output.
 func TestWhatACommandLeavesRunningIsNotItsTimeout(t *testing.T) {
 	call := &pipeline.Call{State: pipeline.State{Item: item(), Iteration: -1}, Try: 1}
-	c := &command{args: []string{"sh", "-c", `sleep 60 & echo '{"n":1}'`}, timeout: 1e9}
+	c := &command{args: []string{"sh", "-c", `sleep 600 & echo '{"n":1}'`}, timeout: time.Minute}
 	if out, err := perform(t, t.Context(), c, call); err != nil || string(out) != "{\"n\":1}\n" {
 		t.Errorf("%q, %v", out, err)
 	}
