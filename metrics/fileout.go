@@ -145,12 +145,12 @@ func (o *writerOutput) write(c *chunk) {
 		if err == nil {
 			break
 		}
-		size := o.size()
+		end := o.ownEnd()
 		if !o.again("write", err, wait) {
 			break
 		}
 		wait = min(2*wait, lastBackoff)
-		if o.size() != size {
+		if o.size() != end {
 			pos = o.closeOwnTorn(c.b, pos)
 		}
 	}
@@ -216,6 +216,17 @@ func (o *writerOutput) fail(op string, err error) {
 func passing(err error) bool {
 	err = diagnose(err)
 	return errors.Is(err, ErrDiskFull) || errors.Is(err, io.ErrShortWrite)
+}
+
+// ownEnd is where what this process has written last ends in the file, whatever another one
+// has written behind it since; where the system does not tell that, it is the size.
+func (o *writerOutput) ownEnd() int64 {
+	if f, ok := o.file.(io.Seeker); ok {
+		if at, err := f.Seek(0, io.SeekCurrent); err == nil {
+			return at
+		}
+	}
+	return o.size()
 }
 
 func (o *writerOutput) size() int64 {

@@ -20,6 +20,8 @@ type sickFile struct {
 	n     int
 	write func(n, size int) (short int, err error) // n counts writes from 1
 	sync  error
+	// failed is called after a write that failed, with what it has written in the file.
+	failed func()
 }
 
 func (f *sickFile) Write(b []byte) (int, error) {
@@ -28,10 +30,13 @@ func (f *sickFile) Write(b []byte) (int, error) {
 	short, err := f.write(f.n, len(b))
 	f.mu.Unlock()
 	if err == nil {
-		return f.File.Write(b)
+		short = len(b)
 	}
 	n, werr := f.File.Write(b[:min(short, len(b))])
-	return n, errors.Join(err, werr)
+	if err = errors.Join(err, werr); err != nil && f.failed != nil {
+		f.failed()
+	}
+	return n, err
 }
 
 func (f *sickFile) Sync() error { return errors.Join(f.sync, f.File.Sync()) }
@@ -49,7 +54,8 @@ func sickOptions(path string, sick *sickFile) Options {
 	}}
 }
 
-func runMetrics(t *testing.T, opts Options, n int) TargetReport {
+// runMetrics writes a run to its end, which does not come before something else has.
+func runMetrics(t *testing.T, opts Options, n int, before ...<-chan struct{}) TargetReport {
 	t.Helper()
 	rt, err := Start(opts)
 	if err != nil {
@@ -59,6 +65,9 @@ func runMetrics(t *testing.T, opts Options, n int) TargetReport {
 		if err := rt.Run().Metric(int64(i), "loss", Int(int64(i)), ""); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, happened := range before {
+		<-happened
 	}
 	return rt.Done().Targets[0]
 }
@@ -100,9 +109,11 @@ func TestDiskThatStaysFullIsCountedAndTrainingGoesOn(t *testing.T) {
 		}
 		return 0, nil
 	}}
+	full := make(chan struct{})
+	sick.failed = sync.OnceFunc(func() { close(full) })
 	opts := sickOptions(path, sick)
 	opts.CloseTimeout, opts.Patience, opts.QueueBytes = 20*time.Millisecond, 5*time.Millisecond, 64<<10
-	r := runMetrics(t, opts, 20_000)
+	r := runMetrics(t, opts, 20_000, full)
 	if r.Sent != 1 || r.Dropped != 20_001 || !errors.Is(r.Err, ErrDiskFull) || !errors.Is(r.Err, syscall.ENOSPC) {
 		t.Errorf("report: %+v", r)
 	}
@@ -111,24 +122,24 @@ func TestDiskThatStaysFullIsCountedAndTrainingGoesOn(t *testing.T) {
 func TestLinesOfAnotherProcessAreNotGluedAfterAShortWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	other := []byte(`{"ts_ms":1,"step":1,"kind":"metric","name":"other","value":1,"metadata":{}}` + "\n")
-	wrote := make(chan struct{})
-	sick := &sickFile{write: func(n, size int) (int, error) {
-		switch n {
-		case 2:
-			time.AfterFunc(firstBackoff/2, func() {
-				defer close(wrote)
-				f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-				if err == nil {
-					f.Write(other)
-					f.Close()
-				}
-			})
-			return 20, syscall.ENOSPC
-		case 3:
-			<-wrote
-		}
-		return 0, nil
-	}}
+	sick := &sickFile{
+		write: func(n, size int) (int, error) {
+			if n == 2 {
+				return 20, syscall.ENOSPC
+			}
+			return 0, nil
+		},
+		failed: func() { // the other one writes at once
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.Write(other)
+				err = errors.Join(err, f.Close())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		},
+	}
 	r := runMetrics(t, sickOptions(path, sick), 3)
 	if r.Dropped != 0 {
 		t.Errorf("report: %+v", r)
@@ -216,8 +227,11 @@ func TestDeviceThatIsAlwaysFullIsCounted(t *testing.T) {
 	if _, err := os.Stat(full); err != nil {
 		return // not every system has one
 	}
-	report := runMetrics(t, Options{Slug: "r", EmitterOptions: EmitterOptions{
-		Targets: []Target{{Kind: TargetJSONL, Path: full}}, CloseTimeout: time.Second}}, 10)
+	found := make(chan struct{})
+	sick := &sickFile{write: func(int, int) (int, error) { return 0, nil }, failed: sync.OnceFunc(func() { close(found) })}
+	opts := sickOptions(full, sick)
+	opts.CloseTimeout = 20 * time.Millisecond
+	report := runMetrics(t, opts, 10, found)
 	if report.Dropped != 12 || !errors.Is(report.Err, ErrDiskFull) {
 		t.Errorf("report: %+v", report)
 	}

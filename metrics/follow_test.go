@@ -247,7 +247,7 @@ func TestWriterAndFollowerMemoryIsFlat(t *testing.T) {
 			n++
 			must(t, run.Metric(n, "loss", Float(float64(n)), meta))
 		}
-		for deadline := time.Now().Add(time.Minute); seen < n+1; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); seen < n+1; time.Sleep(time.Millisecond) {
 			if must(t, f.Poll(func(it *Item) { seen++ })); time.Now().After(deadline) {
 				t.Fatalf("%d of %d events", seen, n+1)
 			}

@@ -229,7 +229,7 @@ func TestNothingRunsOnAfterTheEnd(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	var more []string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(longEnough); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		more = goroutines()
 		for _, g := range before { // some of which may have ended meanwhile
 			if i := slices.Index(more, g); i >= 0 {

@@ -156,11 +156,12 @@ func TestServerThatHangsHoldsNothingUp(t *testing.T) {
 	server := streamtest.New("", func(int) streamtest.Fault { return streamtest.Fault{Delay: time.Hour} })
 	defer server.Close()
 	opts := options(jsonl(path), metrics.Target{Kind: metrics.TargetHTTP, URL: server.URL})
-	opts.CloseTimeout = 2 * time.Second // in which the file is durable
+	opts.CloseTimeout = 100 * time.Millisecond
 	rt := start(t, opts)
 	for i := range 1000 {
 		must(t, rt.Run().Metric(int64(i), "loss", metrics.Int(1), ""))
 	}
+	awaitLines(t, path, 1001)
 	r := rt.Done()
 	if r.Targets[0].Sent != 1002 || r.Targets[1].Left != 1002 || r.Targets[1].Err == nil {
 		t.Errorf("report: %s", r)

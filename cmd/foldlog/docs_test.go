@@ -56,13 +56,15 @@ func document(t *testing.T, path string) string {
 }
 
 // TestDocumentsSayWhatHappens runs the console sessions of every document. The
-// commands of each share a directory of their own, and have the Python client.
+// commands of each share a directory of their own, and have the Python client and the
+// language of the documents.
 func TestDocumentsSayWhatHappens(t *testing.T) {
 	client, err := filepath.Abs(filepath.Join(repository, "clients/python"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "GORACE=atexit_sleep_ms=0", "PYTHONPATH="+client, "PYTHONDONTWRITEBYTECODE=1")
+	env := append(os.Environ(), "GORACE=atexit_sleep_ms=0", "PYTHONPATH="+client, "PYTHONDONTWRITEBYTECODE=1",
+		"LC_ALL=C", "PYTHONUTF8=1")
 	for _, path := range documents(t) {
 		commands := doctest.Parse(document(t, path))
 		if len(commands) == 0 {
