@@ -3,6 +3,7 @@ package proctest
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +18,11 @@ var told = []string{"FOLDLOG_BENCH_", "FOLDLOG_BLESS", "FOLDLOG_SOAK", "FOLDLOG_
 const leakPatience = time.Minute
 
 // Run runs the tests of a package by themselves: without the FOLDLOG_ variables of the
-// caller's environment, such as a server, which commands would heed, and failing if
-// goroutines are left at the end. It returns the exit status. Roles come before it.
+// caller's environment, such as a server, which commands would heed, with interrupts that
+// reach the processes that they start, and failing if goroutines are left at the end. It
+// returns the exit status. Roles come before it.
 func Run(m interface{ Run() int }) int {
+	hearInterrupts()
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		ours := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
@@ -36,6 +39,15 @@ func Run(m interface{ Run() int }) int {
 		return 1
 	}
 	return 0
+}
+
+// hearInterrupts lets processes that tests start be interrupted where this one was started
+// to ignore that, as a shell without job control does with what it runs in the background:
+// a process inherits what is ignored, and not what is caught.
+func hearInterrupts() {
+	if signal.Ignored(os.Interrupt) {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 }
 
 // left waits until the goroutines of tests have ended, which takes them a moment where

@@ -2,6 +2,10 @@ package proctest
 
 import (
 	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,5 +44,25 @@ func TestGoroutinesThatAreLeftAreFound(t *testing.T) {
 	<-stopped
 	if err := left(leakPatience); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWhatTestsStartCanBeInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // there is no signal to send
+	}
+	signal.Ignore(os.Interrupt)
+	defer signal.Reset(os.Interrupt)
+	for _, c := range []struct {
+		hear bool
+		want string
+	}{{false, "went on"}, {true, ""}} {
+		if c.hear {
+			hearInterrupts()
+		}
+		out, err := exec.Command("sh", "-c", "kill -INT $$; echo went on").Output()
+		if got := strings.TrimSpace(string(out)); got != c.want || (err != nil) != c.hear {
+			t.Errorf("interrupted while interrupts are heard (%v): %q, %v", c.hear, got, err)
+		}
 	}
 }
