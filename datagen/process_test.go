@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/internal/proctest"
+	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/objstore"
-	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 // childEnv tells a process of this test binary to be a worker: the root of the log.

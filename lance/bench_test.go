@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/objstore"
-	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 const benchRows = 1_000_000

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/objstore"
-	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 // stores are empty stores of every kind that several handles can share.

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/proctest"
+	"github.com/foldlog/foldlog/internal/streamtest"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/metrics/streamtest"
 )
 
 // writerEnv makes the test binary a training process that writes until it is

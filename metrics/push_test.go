@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/streamtest"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/metrics/streamtest"
 )
 
 // streamText is a run of n metrics without its done.

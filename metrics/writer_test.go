@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/streamtest"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/metrics/streamtest"
 )
 
 // clock ticks a millisecond per event.

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/internal/proctest"
-	"github.com/foldlog/foldlog/objstore/s3test"
+	"github.com/foldlog/foldlog/internal/s3test"
 )
 
 // backend makes empty stores of one kind, and says how another process opens one.

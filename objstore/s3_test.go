@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/foldlog/foldlog/objstore/s3test"
+	"github.com/foldlog/foldlog/internal/s3test"
 )
 
 // s3Bucket makes an empty bucket on the server.

@@ -16,7 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 )
 
 // Event streams. Whoever watches everything gets a message for each thing that has

@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 )
 
 type runLiveInput struct {

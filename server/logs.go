@@ -11,7 +11,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 )
 
 // Kinds of log, as they are called everywhere.

@@ -14,7 +14,7 @@ import (
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/objstore"
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 )

@@ -18,7 +18,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 )
 
 // routes builds the API and its document from the same types.

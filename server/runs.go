@@ -12,7 +12,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 )
 
 // RunItem is a run in a list: what its digest says, without reading a point.

@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/internal/serde"
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 )
 
 type listInput struct {

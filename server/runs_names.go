@@ -12,7 +12,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 )
 
 type namesInput struct {

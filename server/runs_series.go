@@ -13,7 +13,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/parallel"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 )
 
 // SeriesQuery asks for the points of several runs and names.

@@ -30,7 +30,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/objstore"
-	"github.com/foldlog/foldlog/server/projection"
+	"github.com/foldlog/foldlog/server/internal/projection"
 )
 
 // CacheDir is the directory of a root that a server keeps its projections in.

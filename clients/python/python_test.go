@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/internal/proctest"
+	"github.com/foldlog/foldlog/internal/streamtest"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/metrics/streamtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(proctest.Run(m)) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foldlog/foldlog/objstore/s3test"
+	"github.com/foldlog/foldlog/internal/s3test"
 )
 
 // TestABucketThatRefusesIsNoOutage has commands end at once, with what to do about it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/foldlog/foldlog/objstore/s3test"
+	"github.com/foldlog/foldlog/internal/s3test"
 )
 
 // TestTheGeneralVerbsKnowWhatLiesInABucket runs them as processes.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/internal/proctest"
-	"github.com/foldlog/foldlog/objstore/s3test"
+	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/server"
 )
 

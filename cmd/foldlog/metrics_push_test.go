@@ -11,8 +11,8 @@ import (
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/metricscmd"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/logkind"
+	"github.com/foldlog/foldlog/internal/streamtest"
 	"github.com/foldlog/foldlog/metrics"
-	"github.com/foldlog/foldlog/metrics/streamtest"
 )
 
 const pushedRun = `{"ts_ms":1,"kind":"open","slug":"r","description":"","metadata":{}}

@@ -19,8 +19,8 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/datagen/pipeline"
 	"github.com/foldlog/foldlog/internal/proctest"
+	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/objstore"
-	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 // What a process of this test binary is told by, if it is to be a worker.

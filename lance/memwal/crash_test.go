@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/objstore"
-	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 // TestACrashAtAnyCallLosesNothing runs a life of a table, killed at every changing

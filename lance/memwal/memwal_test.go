@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/objstore"
-	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 func ok(t testing.TB, err error) {

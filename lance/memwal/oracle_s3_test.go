@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/objstore"
-	"github.com/foldlog/foldlog/objstore/s3test"
 )
 
 // inBucket is a place for a table "log" in a new bucket, and how the real library gets

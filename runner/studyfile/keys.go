@@ -12,10 +12,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/foldlog/foldlog/internal/spacedoc"
 	"github.com/foldlog/foldlog/internal/yamldoc"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
-	"github.com/foldlog/foldlog/study/space"
 )
 
 // keys are the keys of a study file, and how the value of each is taken.
@@ -30,7 +30,7 @@ var keys = map[string]func(f *File, n yamldoc.Node) error{
 		return err
 	},
 	"space": func(f *File, n yamldoc.Node) (err error) {
-		f.Study.Space, err = space.FromNode(n)
+		f.Study.Space, err = spacedoc.FromNode(n)
 		return err
 	},
 	"sampler": func(f *File, n yamldoc.Node) error { return algorithm(n, &f.Sampler) },

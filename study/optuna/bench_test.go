@@ -138,7 +138,7 @@ func BenchmarkList(b *testing.B) {
 	}); err != nil {
 		b.Fatal(err)
 	}
-	s := NewServer(store, ServerOptions{})
+	s := &service{store: store}
 	for b.Loop() {
 		reply, err := s.GetTrials(ctx, &pb.GetTrialsRequest{TrialIdGreaterThan: -1})
 		if err != nil {

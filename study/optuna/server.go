@@ -36,14 +36,18 @@ type ServerOptions struct {
 // clients may call it, and any number of servers may be on one journal: what a
 // call has changed is durable, and seen by all of them, once it is answered.
 type Server struct {
-	pb.UnimplementedStorageServiceServer
-	store study.Storage
 	grpc  *grpc.Server
 	grace time.Duration
+}
+
+// service is what a [Server] answers with.
+type service struct {
+	pb.UnimplementedStorageServiceServer
+	store study.Storage
 	dists distIndex
 }
 
-var _ pb.StorageServiceServer = (*Server)(nil)
+var _ pb.StorageServiceServer = (*service)(nil)
 
 // NewServer returns a server on a storage, which stays the caller's to close
 // after Serve has returned.
@@ -54,15 +58,14 @@ func NewServer(store study.Storage, o ServerOptions) *Server {
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
 	}
-	s := &Server{store: store, grace: o.Grace}
-	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(o.MaxRequestBytes), grpc.UnaryInterceptor(answered),
+	s := grpc.NewServer(grpc.MaxRecvMsgSize(o.MaxRequestBytes), grpc.UnaryInterceptor(answered),
 		// Windows of fixed size spare every call the pings that measure them.
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window),
 		// Goroutines that stay have grown their stacks.
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.ForceServerCodecV2(newCodec()))
-	pb.RegisterStorageServiceServer(s.grpc, s)
-	return s
+	pb.RegisterStorageServiceServer(s, &service{store: store})
+	return &Server{s, o.Grace}
 }
 
 // answered gives every error the code that Optuna's own server gives it.
@@ -92,7 +95,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // current is the state with everything that any server has published.
-func (s *Server) current(ctx context.Context) (*study.Snapshot, error) {
+func (s *service) current(ctx context.Context) (*study.Snapshot, error) {
 	if err := s.store.Refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -100,11 +103,11 @@ func (s *Server) current(ctx context.Context) (*study.Snapshot, error) {
 }
 
 // update publishes what do changes, all together or nothing of it.
-func (s *Server) update(ctx context.Context, do func(c change) error) error {
+func (s *service) update(ctx context.Context, do func(c change) error) error {
 	return s.updateKnowing(ctx, s.dists.get, do)
 }
 
-func (s *Server) updateKnowing(ctx context.Context, known knownDists, do func(c change) error) error {
+func (s *service) updateKnowing(ctx context.Context, known knownDists, do func(c change) error) error {
 	return s.store.Update(ctx, func(tx *study.Tx) error { return do(change{target: tx, known: known}) })
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // CreateNewStudy implements the service. A study without a name gets one.
-func (s *Server) CreateNewStudy(ctx context.Context, r *pb.CreateNewStudyRequest) (*pb.CreateNewStudyReply, error) {
+func (s *service) CreateNewStudy(ctx context.Context, r *pb.CreateNewStudyRequest) (*pb.CreateNewStudyReply, error) {
 	name := r.StudyName
 	if name == "" {
 		name = "no-name-" + rand.Text()
@@ -30,24 +30,24 @@ func (s *Server) CreateNewStudy(ctx context.Context, r *pb.CreateNewStudyRequest
 }
 
 // DeleteStudy implements the service: the study is hidden, its operations stay.
-func (s *Server) DeleteStudy(ctx context.Context, r *pb.DeleteStudyRequest) (*pb.DeleteStudyReply, error) {
+func (s *service) DeleteStudy(ctx context.Context, r *pb.DeleteStudyRequest) (*pb.DeleteStudyReply, error) {
 	return &pb.DeleteStudyReply{}, s.update(ctx, func(c change) error { return c.deleteStudy(r.StudyId) })
 }
 
 // SetStudyUserAttribute implements the service.
-func (s *Server) SetStudyUserAttribute(ctx context.Context, r *pb.SetStudyUserAttributeRequest) (*pb.SetStudyUserAttributeReply, error) {
+func (s *service) SetStudyUserAttribute(ctx context.Context, r *pb.SetStudyUserAttributeRequest) (*pb.SetStudyUserAttributeReply, error) {
 	a := attr{userSide, r.Key, r.Value}
 	return &pb.SetStudyUserAttributeReply{}, s.update(ctx, func(c change) error { return c.setStudyAttr(r.StudyId, a) })
 }
 
 // SetStudySystemAttribute implements the service.
-func (s *Server) SetStudySystemAttribute(ctx context.Context, r *pb.SetStudySystemAttributeRequest) (*pb.SetStudySystemAttributeReply, error) {
+func (s *service) SetStudySystemAttribute(ctx context.Context, r *pb.SetStudySystemAttributeRequest) (*pb.SetStudySystemAttributeReply, error) {
 	a := attr{systemSide, r.Key, r.Value}
 	return &pb.SetStudySystemAttributeReply{}, s.update(ctx, func(c change) error { return c.setStudyAttr(r.StudyId, a) })
 }
 
 // lookUp finds a study in the state as of now.
-func (s *Server) lookUp(ctx context.Context, id int64) (*study.Snapshot, *study.Study, error) {
+func (s *service) lookUp(ctx context.Context, id int64) (*study.Snapshot, *study.Study, error) {
 	snap, err := s.current(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +59,7 @@ func (s *Server) lookUp(ctx context.Context, id int64) (*study.Snapshot, *study.
 // GetStudyIdFromName implements the service.
 //
 //lint:ignore ST1003 the name is Optuna's
-func (s *Server) GetStudyIdFromName(ctx context.Context, r *pb.GetStudyIdFromNameRequest) (*pb.GetStudyIdFromNameReply, error) {
+func (s *service) GetStudyIdFromName(ctx context.Context, r *pb.GetStudyIdFromNameRequest) (*pb.GetStudyIdFromNameReply, error) {
 	snap, err := s.current(ctx)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Server) GetStudyIdFromName(ctx context.Context, r *pb.GetStudyIdFromNam
 // GetStudyNameFromId implements the service.
 //
 //lint:ignore ST1003 the name is Optuna's
-func (s *Server) GetStudyNameFromId(ctx context.Context, r *pb.GetStudyNameFromIdRequest) (*pb.GetStudyNameFromIdReply, error) {
+func (s *service) GetStudyNameFromId(ctx context.Context, r *pb.GetStudyNameFromIdRequest) (*pb.GetStudyNameFromIdReply, error) {
 	_, st, err := s.lookUp(ctx, r.StudyId)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *Server) GetStudyNameFromId(ctx context.Context, r *pb.GetStudyNameFromI
 }
 
 // GetStudyDirections implements the service.
-func (s *Server) GetStudyDirections(ctx context.Context, r *pb.GetStudyDirectionsRequest) (*pb.GetStudyDirectionsReply, error) {
+func (s *service) GetStudyDirections(ctx context.Context, r *pb.GetStudyDirectionsRequest) (*pb.GetStudyDirectionsReply, error) {
 	_, st, err := s.lookUp(ctx, r.StudyId)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s *Server) GetStudyDirections(ctx context.Context, r *pb.GetStudyDirection
 }
 
 // GetStudyUserAttributes implements the service.
-func (s *Server) GetStudyUserAttributes(ctx context.Context, r *pb.GetStudyUserAttributesRequest) (*pb.GetStudyUserAttributesReply, error) {
+func (s *service) GetStudyUserAttributes(ctx context.Context, r *pb.GetStudyUserAttributesRequest) (*pb.GetStudyUserAttributesReply, error) {
 	_, st, err := s.lookUp(ctx, r.StudyId)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s *Server) GetStudyUserAttributes(ctx context.Context, r *pb.GetStudyUserA
 }
 
 // GetStudySystemAttributes implements the service.
-func (s *Server) GetStudySystemAttributes(ctx context.Context, r *pb.GetStudySystemAttributesRequest) (*pb.GetStudySystemAttributesReply, error) {
+func (s *service) GetStudySystemAttributes(ctx context.Context, r *pb.GetStudySystemAttributesRequest) (*pb.GetStudySystemAttributesReply, error) {
 	_, st, err := s.lookUp(ctx, r.StudyId)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (s *Server) GetStudySystemAttributes(ctx context.Context, r *pb.GetStudySys
 }
 
 // GetAllStudies implements the service; deleted ones are left out.
-func (s *Server) GetAllStudies(ctx context.Context, _ *pb.GetAllStudiesRequest) (*pb.GetAllStudiesReply, error) {
+func (s *service) GetAllStudies(ctx context.Context, _ *pb.GetAllStudiesRequest) (*pb.GetAllStudiesReply, error) {
 	snap, err := s.current(ctx)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 )
 
 // CreateNewTrial implements the service.
-func (s *Server) CreateNewTrial(ctx context.Context, r *pb.CreateNewTrialRequest) (*pb.CreateNewTrialReply, error) {
+func (s *service) CreateNewTrial(ctx context.Context, r *pb.CreateNewTrialRequest) (*pb.CreateNewTrialReply, error) {
 	create := func(c change) (study.TrialID, error) { return c.createTrial(r.StudyId) }
 	if !r.TemplateTrialIsNone {
 		tpl, err := readTemplate(r.TemplateTrial)
@@ -69,7 +69,7 @@ func noneIfEmpty(values []float64) []float64 {
 }
 
 // SetTrialParameter implements the service.
-func (s *Server) SetTrialParameter(ctx context.Context, r *pb.SetTrialParameterRequest) (*pb.SetTrialParameterReply, error) {
+func (s *service) SetTrialParameter(ctx context.Context, r *pb.SetTrialParameterRequest) (*pb.SetTrialParameterReply, error) {
 	asked := false
 	known := func(id study.StudyID, name string) (d study.Distribution, ok bool) {
 		d, ok = s.dists.get(id, name)
@@ -88,7 +88,7 @@ func (s *Server) SetTrialParameter(ctx context.Context, r *pb.SetTrialParameterR
 // GetTrialIdFromStudyIdTrialNumber implements the service.
 //
 //lint:ignore ST1003 the name is Optuna's
-func (s *Server) GetTrialIdFromStudyIdTrialNumber(ctx context.Context, r *pb.GetTrialIdFromStudyIdTrialNumberRequest) (*pb.GetTrialIdFromStudyIdTrialNumberReply, error) {
+func (s *service) GetTrialIdFromStudyIdTrialNumber(ctx context.Context, r *pb.GetTrialIdFromStudyIdTrialNumberRequest) (*pb.GetTrialIdFromStudyIdTrialNumberReply, error) {
 	snap, st, err := s.lookUp(ctx, r.StudyId)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (s *Server) GetTrialIdFromStudyIdTrialNumber(ctx context.Context, r *pb.Get
 }
 
 // SetTrialStateValues implements the service.
-func (s *Server) SetTrialStateValues(ctx context.Context, r *pb.SetTrialStateValuesRequest) (*pb.SetTrialStateValuesReply, error) {
+func (s *service) SetTrialStateValues(ctx context.Context, r *pb.SetTrialStateValuesRequest) (*pb.SetTrialStateValuesReply, error) {
 	state, err := parseState(int64(r.State))
 	if err != nil {
 		return nil, err
@@ -118,26 +118,26 @@ func (s *Server) SetTrialStateValues(ctx context.Context, r *pb.SetTrialStateVal
 }
 
 // SetTrialIntermediateValue implements the service.
-func (s *Server) SetTrialIntermediateValue(ctx context.Context, r *pb.SetTrialIntermediateValueRequest) (*pb.SetTrialIntermediateValueReply, error) {
+func (s *service) SetTrialIntermediateValue(ctx context.Context, r *pb.SetTrialIntermediateValueRequest) (*pb.SetTrialIntermediateValueReply, error) {
 	return &pb.SetTrialIntermediateValueReply{}, s.update(ctx, func(c change) error {
 		return c.setPoint(r.TrialId, point{r.Step, r.IntermediateValue})
 	})
 }
 
 // SetTrialUserAttribute implements the service.
-func (s *Server) SetTrialUserAttribute(ctx context.Context, r *pb.SetTrialUserAttributeRequest) (*pb.SetTrialUserAttributeReply, error) {
+func (s *service) SetTrialUserAttribute(ctx context.Context, r *pb.SetTrialUserAttributeRequest) (*pb.SetTrialUserAttributeReply, error) {
 	a := attr{userSide, r.Key, r.Value}
 	return &pb.SetTrialUserAttributeReply{}, s.update(ctx, func(c change) error { return c.setTrialAttr(r.TrialId, a) })
 }
 
 // SetTrialSystemAttribute implements the service.
-func (s *Server) SetTrialSystemAttribute(ctx context.Context, r *pb.SetTrialSystemAttributeRequest) (*pb.SetTrialSystemAttributeReply, error) {
+func (s *service) SetTrialSystemAttribute(ctx context.Context, r *pb.SetTrialSystemAttributeRequest) (*pb.SetTrialSystemAttributeReply, error) {
 	a := attr{systemSide, r.Key, r.Value}
 	return &pb.SetTrialSystemAttributeReply{}, s.update(ctx, func(c change) error { return c.setTrialAttr(r.TrialId, a) })
 }
 
 // GetTrial implements the service.
-func (s *Server) GetTrial(ctx context.Context, r *pb.GetTrialRequest) (*pb.GetTrialReply, error) {
+func (s *service) GetTrial(ctx context.Context, r *pb.GetTrialRequest) (*pb.GetTrialReply, error) {
 	snap, err := s.current(ctx)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *Server) GetTrial(ctx context.Context, r *pb.GetTrialRequest) (*pb.GetTr
 }
 
 // GetTrials implements the service.
-func (s *Server) GetTrials(ctx context.Context, r *pb.GetTrialsRequest) (*pb.GetTrialsReply, error) {
+func (s *service) GetTrials(ctx context.Context, r *pb.GetTrialsRequest) (*pb.GetTrialsReply, error) {
 	snap, st, err := s.lookUp(ctx, r.StudyId)
 	if err != nil {
 		return nil, err
