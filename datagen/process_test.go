@@ -29,6 +29,7 @@ const (
 
 func TestMain(m *testing.M) {
 	proctest.Role(childEnv, worker)
+	proctest.Alone()
 	code := m.Run()
 	s3test.Stop()
 	os.Exit(code)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -65,6 +66,7 @@ func makeBenchTable() error {
 
 // TestMain removes the table of the benchmarks.
 func TestMain(m *testing.M) {
+	proctest.Alone()
 	code := m.Run()
 	s3test.Stop()
 	if bench.dir != "" && os.Getenv("FOLDLOG_BENCH_DIR") == "" {

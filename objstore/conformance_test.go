@@ -303,6 +303,7 @@ func TestACancelledContextStopsACall(t *testing.T) {
 // TestMain lets the test binary be one of several processes that race.
 func TestMain(m *testing.M) {
 	proctest.Role("OBJSTORE_RACER", race)
+	proctest.Alone()
 	code := m.Run()
 	s3test.Stop()
 	os.Exit(code)
@@ -314,11 +315,12 @@ const racedKeys = 40
 func race(spec string) error {
 	var s Store
 	var err error
-	switch f := strings.Fields(spec); f[0] {
+	switch kind, where, _ := strings.Cut(spec, " "); kind {
 	case "local":
-		s, err = OpenLocal(f[1], LocalOptions{})
+		s, err = OpenLocal(where, LocalOptions{})
 	case "s3":
-		s, err = OpenS3(S3Options{Endpoint: f[1], Bucket: f[2], Region: "us-east-1", AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey})
+		endpoint, bucket, _ := strings.Cut(where, " ")
+		s, err = OpenS3(S3Options{Endpoint: endpoint, Bucket: bucket, Region: "us-east-1", AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey})
 	}
 	if err != nil {
 		return err

@@ -385,7 +385,7 @@ func TestParetoFront(t *testing.T) {
 func TestListingAllocatesNothing(t *testing.T) {
 	s := replay(t, history(t, 300)).Snapshot()
 	sum := 0.0
-	n := testing.AllocsPerRun(10, func() {
+	n := testing.AllocsPerRun(100, func() {
 		for tr := range s.Trials(0, TrialFilter{}) {
 			sum += tr.Values[0]
 		}
@@ -398,7 +398,7 @@ func TestListingAllocatesNothing(t *testing.T) {
 func TestDecodingCommonOperationsAllocatesNothing(t *testing.T) {
 	var d Decoder
 	for i, raw := range history(t, 1)[1:] {
-		n := testing.AllocsPerRun(10, func() {
+		n := testing.AllocsPerRun(100, func() {
 			if _, err := d.Decode(raw); err != nil {
 				t.Fatal(err)
 			}

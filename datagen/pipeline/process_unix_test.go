@@ -39,6 +39,7 @@ const (
 
 func TestMain(m *testing.M) {
 	proctest.Role(rootEnv, childWorker)
+	proctest.Alone()
 	code := m.Run()
 	s3test.Stop()
 	os.Exit(code)

@@ -12,24 +12,30 @@ import (
 )
 
 // told are the variables, or their beginnings, that tests are told things by.
-var told = []string{"FOLDLOG_BENCH_", "FOLDLOG_BLESS", "FOLDLOG_SOAK", "FOLDLOG_PYTHON", "FOLDLOG_VERSITYGW"}
+var told = []string{"FOLDLOG_BENCH_", "FOLDLOG_BLESS", "FOLDLOG_SEED", "FOLDLOG_SOAK", "FOLDLOG_PYTHON", "FOLDLOG_VERSITYGW"}
 
 // leakPatience is how long goroutines may take to end after the tests.
 const leakPatience = time.Minute
 
-// Run runs the tests of a package by themselves: without the FOLDLOG_ variables of the
-// caller's environment, such as a server, which commands would heed, with interrupts that
-// reach the processes that they start, and failing if goroutines are left at the end. It
-// returns the exit status. Roles come before it.
-func Run(m interface{ Run() int }) int {
-	hearInterrupts()
+// Alone takes the variables of the caller's environment away that commands and stores
+// would heed, such as a server or the credentials of a cloud: FOLDLOG_ and AWS_. Roles
+// come before it.
+func Alone() {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		ours := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-		if strings.HasPrefix(name, "FOLDLOG_") && !slices.ContainsFunc(told, ours) {
+		if (ours("FOLDLOG_") || ours("AWS_")) && !slices.ContainsFunc(told, ours) {
 			os.Unsetenv(name)
 		}
 	}
+}
+
+// Run runs the tests of a package by themselves, [Alone], with interrupts that reach the
+// processes that they start, and failing if goroutines are left at the end. It returns the
+// exit status. Roles come before it.
+func Run(m interface{ Run() int }) int {
+	hearInterrupts()
+	Alone()
 	code := m.Run()
 	if code != 0 {
 		return code

@@ -21,9 +21,13 @@ func (i inner) Run() int { i.run(); return i.code }
 func TestTestsDoNotHearWhatTheirCallerSaysToFoldlog(t *testing.T) {
 	t.Setenv("FOLDLOG_SERVER", "http://elsewhere")
 	t.Setenv("FOLDLOG_SOAK", "3s")
+	t.Setenv("AWS_PROFILE", "somebody")
 	code := Run(inner{code: 7, run: func() {
 		if got, ok := os.LookupEnv("FOLDLOG_SERVER"); ok {
 			t.Errorf("the server is %q", got)
+		}
+		if got, ok := os.LookupEnv("AWS_PROFILE"); ok {
+			t.Errorf("the profile is %q", got)
 		}
 		if got := os.Getenv("FOLDLOG_SOAK"); got != "3s" {
 			t.Errorf("tests soak for %q", got)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/internal/s3test"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/objstore"
@@ -219,6 +220,7 @@ func callersShareGenerations(t *testing.T) {
 
 // TestMain ends the S3 server and removes the table of the benchmarks.
 func TestMain(m *testing.M) {
+	proctest.Alone()
 	code := m.Run()
 	s3test.Stop()
 	if benchDir != "" {

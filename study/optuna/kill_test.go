@@ -47,7 +47,7 @@ func (c *mortal) kill() {
 // context that ends with it.
 func dieAfter(t *testing.T, addr string, bytes int64, age time.Duration) (context.Context, pb.StorageServiceClient) {
 	t.Helper()
-	ctx, dead := context.WithTimeout(t.Context(), time.Minute)
+	ctx, dead := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(dead)
 	left := new(atomic.Int64)
 	left.Store(bytes)
@@ -101,23 +101,23 @@ func TestClientsKilledInMidCall(t *testing.T) {
 	stop, worked := make(chan struct{}), 0
 	others.Go(func() {
 		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
 			if err := oneTrial(t.Context(), survivor, r.StudyId); err != nil {
 				t.Errorf("a client that lives on: %v", err)
 				return
 			}
 			worked++
+			select {
+			case <-stop:
+				return
+			default:
+			}
 		}
 	})
 	answered, made := 0, 0
 	var mu sync.Mutex
 	var victims sync.WaitGroup
 	for i := range int64(64) {
-		bytes, age := i*40, time.Minute
+		bytes, age := i*40, 5*time.Minute
 		if i%2 == 0 {
 			bytes, age = 1<<30, time.Duration(i)*200*time.Microsecond
 		}
