@@ -66,8 +66,8 @@ func (x *Index) Version() uint64 {
 	return x.version
 }
 
-// StartAt sets the version of an empty index, so that its versions are above those of
-// another one that is lost.
+// StartAt sets the version of an index that nobody has asked yet, so that its versions
+// are above those of another one that is lost.
 func (x *Index) StartAt(version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -272,12 +272,16 @@ func (f *Follower) change() error {
 	if err != nil {
 		return err
 	}
+	same, err := f.continues(file)
+	if err != nil { // the next look finds it again
+		file.Close()
+		return err
+	}
 	old := f.file
 	f.file, f.info = file, nil
 	defer old.Close()
-	same, err := f.continues(file)
-	if err != nil || same {
-		return err
+	if same {
+		return nil
 	}
 	f.rewritten("replaced")
 	return f.rewind(0)

@@ -53,7 +53,10 @@ type datagenLog struct {
 	used    time.Time // when somebody asked last
 	moved   time.Time // when it changed last
 	looked  time.Time
-	loading chan struct{} // closed when the index is there
+	reading *indexReading // that goes on
+	next    *indexReading // that begins when it has ended, for those who came later
+
+	refreshing sync.Mutex // one at a time, so that nothing is told after what came later
 
 	writing sync.Mutex // over what follows
 	writer  *datagenWriter
@@ -73,6 +76,13 @@ const (
 	// indexWait is how long a request waits for an index that is being made.
 	indexWait = 5 * time.Second
 )
+
+// indexReading is one reading of what is new, for all who asked before it began.
+type indexReading struct {
+	done  chan struct{}
+	index *datagen.Index
+	err   error
+}
 
 // datagenOptions are how the server opens logs.
 var datagenOptions = datagen.Options{RetryFor: datagenRetry}
@@ -197,7 +207,7 @@ func (l *datagenLog) follow(ctx context.Context) {
 	l.mu.Unlock()
 	moved, err := l.changed(ctx)
 	if err == nil && moved {
-		err = l.refresh(ctx)
+		_, err = l.refresh(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		l.fault(err)
@@ -271,13 +281,15 @@ func (b belowRoot) SyncDir(name string) error {
 }
 
 // refresh brings the index up to date and tells who watches.
-func (l *datagenLog) refresh(ctx context.Context) error {
+func (l *datagenLog) refresh(ctx context.Context) (*datagen.Index, error) {
+	l.refreshing.Lock()
+	defer l.refreshing.Unlock()
 	x, err := l.loaded(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := x.Update(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	l.owner.made.Add(1)
 	item := l.itemOf(x)
@@ -288,7 +300,7 @@ func (l *datagenLog) refresh(ctx context.Context) error {
 	if news {
 		l.owner.server.live.change("experiment", l.id, func() (any, bool) { return item, true })
 	}
-	return nil
+	return x, nil
 }
 
 // fault remembers why a log cannot be read, and tells it once.
@@ -321,8 +333,9 @@ func (l *datagenLog) loaded(ctx context.Context) (*datagen.Index, error) {
 	}
 	if err != nil {
 		l.index = log.NewIndex()
-		l.index.StartAt(uint64(time.Now().UnixMilli()))
 	}
+	// A server that was killed has told of versions after the one that it stored.
+	l.index.StartAt(max(l.index.Version(), uint64(time.Now().UnixMilli())))
 	l.saved = l.index.Version()
 	return l.index, nil
 }
@@ -364,7 +377,7 @@ func (l *datagenLog) store() bool {
 func (l *datagenLog) rest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.index == nil || l.loading != nil || time.Since(l.moved) < 10*time.Second {
+	if l.index == nil || l.reading != nil || time.Since(l.moved) < 10*time.Second {
 		return
 	}
 	if !l.store() {
@@ -375,45 +388,53 @@ func (l *datagenLog) rest() {
 	}
 }
 
-// ready is the index for a request, up to date. While it is being made the answer
-// is 503, after some patience.
+// ready is the index for a request, with everything that was in the log when the request
+// came. While it is being made the answer is 503, after some patience.
 func (l *datagenLog) ready(ctx context.Context) (*datagen.Index, error) {
-	l.mu.Lock()
-	l.used = time.Now()
-	done := l.loading
-	if done == nil {
-		done = make(chan struct{})
-		l.loading = done
-		l.owner.work.Go(func() { l.prepare(done) })
-	}
-	l.mu.Unlock()
+	r := l.nextReading()
 	wait := time.NewTimer(indexWait)
 	defer wait.Stop()
 	select {
-	case <-done:
+	case <-r.done:
+		return r.index, r.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-wait.C:
 		return nil, problem(http.StatusServiceUnavailable, "the list of items is being made: ask again")
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.err != nil {
-		return nil, l.err
-	}
-	return l.index, nil
 }
 
-// prepare brings the index up to date for those who wait.
-func (l *datagenLog) prepare(done chan struct{}) {
-	err := l.refresh(l.owner.server.stopped)
-	if err != nil {
-		l.fault(err)
-	}
+// nextReading is one that has not begun: another that goes on may have passed by what the
+// client was told is in the log.
+func (l *datagenLog) nextReading() *indexReading {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.loading = nil
-	close(done)
+	l.used = time.Now()
+	if l.next == nil {
+		l.next = &indexReading{done: make(chan struct{})}
+		if l.reading == nil {
+			l.reading, l.next = l.next, nil
+			r := l.reading
+			l.owner.work.Go(func() { l.read(r) })
+			return r
+		}
+	}
+	return l.next
+}
+
+// read brings the index up to date for those who wait, as long as there are some.
+func (l *datagenLog) read(r *indexReading) {
+	for r != nil {
+		r.index, r.err = l.refresh(l.owner.server.stopped)
+		if r.err != nil {
+			l.fault(r.err)
+		}
+		close(r.done)
+		l.mu.Lock()
+		l.reading, l.next = l.next, nil
+		r = l.reading
+		l.mu.Unlock()
+	}
 }
 
 // experiment finds a log or answers 404.

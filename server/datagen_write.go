@@ -49,7 +49,7 @@ func (l *datagenLog) takeWriter(ctx context.Context) (*datagenWriter, error) {
 	if l.owner.server.stopped.Err() != nil {
 		return nil, datagen.ErrClosed
 	}
-	if w := l.writer; w != nil && w.Err() != nil && w.busy == 0 {
+	if w := l.writer; w != nil && w.Err() != nil {
 		l.dropWriter()
 	}
 	if l.writer == nil {

@@ -198,10 +198,10 @@ func (s *sink) hold(name string) *sinkFile {
 		f = &sinkFile{path: name}
 		f.at = s.order.PushFront(f)
 		s.files[name] = f
-		s.evict()
 	}
 	s.order.MoveToFront(f.at)
 	f.refs++
+	s.evict()
 	return f
 }
 

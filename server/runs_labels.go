@@ -62,14 +62,18 @@ type Labels struct {
 // labels are those of all runs, as their files have them.
 type labels struct {
 	root *os.Root
+	fs   fsx.FS
 
-	mu    sync.RWMutex
-	files map[string]fs.FileInfo // as read, by path
-	runs  map[string]Labels
+	files sync.Mutex             // held while a file is read or written; over what follows
+	known map[string]fs.FileInfo // as read, by path
+	named map[string]bool        // files whose names are durable
+
+	mu   sync.RWMutex
+	runs map[string]Labels
 }
 
 func newLabels(root *os.Root) *labels {
-	return &labels{root: root, files: map[string]fs.FileInfo{}, runs: map[string]Labels{}}
+	return &labels{root: root, fs: fsx.InRoot(root), known: map[string]fs.FileInfo{}, named: map[string]bool{}, runs: map[string]Labels{}}
 }
 
 func (l *labels) of(slug string) Labels {
@@ -85,9 +89,9 @@ func (l *labels) of(slug string) Labels {
 // look reads a file if it has changed.
 func (l *labels) look(name string, info fs.FileInfo) {
 	slug := slugOf(path.Join(path.Dir(name), "x"+metrics.Extension), "")
-	l.mu.RLock()
-	old := l.files[name]
-	l.mu.RUnlock()
+	l.files.Lock()
+	defer l.files.Unlock()
+	old := l.known[name]
 	if slug == "" || old != nil && old.Size() == info.Size() && old.ModTime().Equal(info.ModTime()) {
 		return
 	}
@@ -95,9 +99,14 @@ func (l *labels) look(name string, info fs.FileInfo) {
 	if err != nil {
 		return
 	}
+	l.known[name] = info
+	l.put(slug, got)
+}
+
+func (l *labels) put(slug string, got Labels) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.files[name], l.runs[slug] = info, got
+	l.runs[slug] = got
 }
 
 func (l *labels) read(name string) (Labels, error) {
@@ -132,8 +141,8 @@ func (l *Labels) apply(line []byte) {
 // change appends what edit makes of the labels, synced before it returns. A torn
 // line that a crash has left is closed off first.
 func (l *labels) change(slug string, edit func(Labels) labelEvent) (Labels, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.files.Lock()
+	defer l.files.Unlock()
 	name := path.Join(metrics.RunsDir, metrics.EncodeSlug(slug), labelsFile)
 	now, err := l.read(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +156,7 @@ func (l *labels) change(slug string, edit func(Labels) labelEvent) (Labels, erro
 		return Labels{}, fmt.Errorf("write labels: %w", err)
 	}
 	now.apply(line)
-	l.runs[slug] = now
+	l.put(slug, now)
 	return now, nil
 }
 
@@ -178,15 +187,16 @@ func (l *labels) append(name string, line []byte) (err error) {
 		return errors.Join(err, f.Truncate(size))
 	}
 	if err := f.Sync(); err != nil {
-		return err
+		return errors.Join(err, f.Truncate(size))
 	}
-	if size == 0 {
-		if err := fsx.InRoot(l.root).SyncDir(inRoot(l.root, path.Dir(name))); err != nil && !fsx.IsUnsupported(err) {
+	if !l.named[name] {
+		if err := l.fs.SyncDir(inRoot(l.root, path.Dir(name))); err != nil && !fsx.IsUnsupported(err) {
 			return err
 		}
+		l.named[name] = true
 	}
 	if info, err := f.Stat(); err == nil {
-		l.files[name] = info
+		l.known[name] = info
 	}
 	return nil
 }

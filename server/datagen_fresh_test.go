@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func (s *site) newExperiment() (id, at string) {
+	s.t.Helper()
+	var made CreatedExperiment
+	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
+	return made.ID, "/api/v1/datagen/" + made.ID
+}
+
+func createdLine(item string) []byte {
+	return fmt.Appendf(nil, `{"item_id":%q,"item_seq":0,"checkpoint_id":"c","event_type":"ITEM_CREATED","event_ts":"2026-01-02T03:04:05Z"}`+"\n", item)
+}
+
+// TestWhatWasAppendedIsListed: a request is answered from a reading that began after it
+// came. One that goes on may have passed by what the client has just been told is there.
+func TestWhatWasAppendedIsListed(t *testing.T) {
+	s := newSite(t, Options{})
+	id, at := s.newExperiment()
+	l := s.datagens.byID[id]
+	l.refreshing.Lock()
+	first := l.nextReading()
+	second, third := l.nextReading(), l.nextReading()
+	l.refreshing.Unlock()
+	if first == second || second != third {
+		t.Errorf("readings %p %p %p", first, second, third)
+	}
+	<-second.done
+	if second.err != nil || second.index == nil {
+		t.Errorf("%+v", second)
+	}
+	for n := range 20 {
+		s.post(at+"/append", createdLine(fmt.Sprint("item ", n)), nil)
+		if list, _ := s.items(id, ""); len(list) != n+1 {
+			t.Fatalf("%d items of %d", len(list), n+1)
+		}
+	}
+}
+
+// TestWhoWatchedAServerThatWasKilledMissesNothing comes back to a server that goes on from
+// an older index than the one that has been told from.
+func TestWhoWatchedAServerThatWasKilledMissesNothing(t *testing.T) {
+	root := t.TempDir()
+	s := newSite(t, Options{Root: root})
+	id, at := s.newExperiment()
+	more := func(s *site, item string) Count {
+		s.post(at+"/append", createdLine(item), nil)
+		_, page := s.items(id, "")
+		return page.Seq
+	}
+	more(s, "a")
+	l := s.datagens.byID[id]
+	l.mu.Lock()
+	err := l.save()
+	l.mu.Unlock()
+	path := filepath.Join(root, CacheDir, "datagen-"+id)
+	stored, err2 := os.ReadFile(path)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	more(s, "b")
+	seen := more(s, "c")
+	s.end()
+	if err := os.WriteFile(path, stored, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = newSite(t, Options{Root: root})
+	more(s, "d")
+	more(s, "e")
+	more(s, "f")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got := map[string]bool{}
+	s.events(ctx, at+"/live", fmt.Sprint(uint64(seen)), func(_, kind, data string) bool {
+		var live LiveItems
+		if err := json.Unmarshal([]byte(data), &live); err != nil || kind != "items" {
+			t.Errorf("%s %s", kind, data)
+		}
+		for _, item := range live.Items {
+			got[item.Item] = true
+		}
+		return true
+	})
+	for _, item := range []string{"d", "e", "f"} {
+		if !got[item] {
+			t.Errorf("%s was not told of, only %v", item, got)
+		}
+	}
+}
