@@ -46,7 +46,7 @@ func TestJobsRunAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	// Each command waits until three of them are there.
 	c := Config{Journal: path, Trials: 9, Jobs: 3, Command: script(`
-		touch ` + dir + `/$FOLDLOG_TRIAL; until [ $(ls ` + dir + ` | wc -l) -ge 3 ]; do sleep 0.01; done; echo "{\"loss\":1}"`)}
+		touch '` + dir + `'/$FOLDLOG_TRIAL; until [ $(ls '` + dir + `' | wc -l) -ge 3 ]; do sleep 0.01; done; echo "{\"loss\":1}"`)}
 	if report := mustWork(t, j, c); report.Complete != 9 {
 		t.Errorf("report %+v, want 9 complete", report)
 	}
@@ -213,8 +213,8 @@ func TestAPausedTrialGoesOnWithItsState(t *testing.T) {
 			if err := os.WriteFile(save, []byte(c.state), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			config := kept(path, `cd "$FOLDLOG_STATE_DIR"; if [ -e state.json ]; then cp state.json `+dir+`/found; echo "{\"loss\":2}"; exit; fi
-				trap 'cp `+save+` state.json; exit 1' TERM; echo "{\"loss\":1}"; touch `+dir+`/ready; sleep 60 >/dev/null 2>&1 & wait`)
+			config := kept(path, `cd "$FOLDLOG_STATE_DIR"; if [ -e state.json ]; then cp state.json '`+dir+`/found'; echo "{\"loss\":2}"; exit; fi
+				trap 'cp "`+save+`" state.json; exit 1' TERM; echo "{\"loss\":1}"; touch '`+dir+`/ready'; sleep 60 >/dev/null 2>&1 & wait`)
 			stopped(t, j, config, filepath.Join(dir, "ready"))
 			tr := trials(t, j)[0]
 			if tr.State != study.Paused || tr.Blob == nil || tr.Blob.Kind != c.kind {
@@ -250,7 +250,7 @@ func TestAPausedTrialGoesOnWithItsState(t *testing.T) {
 func TestAPausedTrialThatWasDoneHasItsResult(t *testing.T) {
 	path, j := newStudy(t)
 	dir := t.TempDir()
-	config := kept(path, `cd `+dir+`; test -e ready && exit
+	config := kept(path, `cd '`+dir+`'; test -e ready && exit
 		trap 'echo "{\"loss\":5}"; exit' TERM; echo "{\"loss\":1}"; touch ready; sleep 60 >/dev/null 2>&1 & wait`)
 	stopped(t, j, config, filepath.Join(dir, "ready"))
 	if tr := trials(t, j)[0]; tr.State != study.Paused || tr.NumReports() != 2 {

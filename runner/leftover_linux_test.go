@@ -20,7 +20,7 @@ func TestWhatBothSupervisorAndWorkerLeftIsKilledByTheNextRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Command: shell(`cd ` + dir + `; test -e child && { echo '{"loss":1}'; exit; }
+	c := Config{Command: shell(`cd '` + dir + `'; test -e child && { echo '{"loss":1}'; exit; }
 		setsid sh -c 'echo $$ > stays; exec sleep 60' & sh -c 'echo $$ > child; exec sleep 60' & sleep 60`),
 		Trials: 1, Journal: path, Grace: time.Second, Retries: 1}
 	v := startSupervised(t, testOrder{Config: c, Workers: 1, Argv: []string{self}})

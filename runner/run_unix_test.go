@@ -84,8 +84,8 @@ func TestWorkersRunEveryTrialOnce(t *testing.T) {
 	path, j := newStudy(t)
 	log := filepath.Join(t.TempDir(), "log")
 	// The first two wait for each other, so that no worker is too slow to have one.
-	s := supervisor(t, path, 3, `echo "$FOLDLOG_TRIAL $1 $2 $FOLDLOG_PARAMS" >> `+log+`
-		until [ $(wc -l < `+log+`) -ge 2 ]; do sleep 0.01; done
+	s := supervisor(t, path, 3, `echo "$FOLDLOG_TRIAL $1 $2 $FOLDLOG_PARAMS" >> '`+log+`'
+		until [ $(wc -l < '`+log+`') -ge 2 ]; do sleep 0.01; done
 		echo starting; for i in 1 2 3; do echo "{\"step\":$i,\"loss\":$1}"; done`)
 	report, err := s.Run(t.Context(), nil)
 	if err != nil {
@@ -167,7 +167,7 @@ func TestKilledWorkerIsNoticedAndItsTrialRetried(t *testing.T) {
 	path, j := newStudy(t)
 	marker := filepath.Join(t.TempDir(), "killed")
 	// The first command that runs kills the worker above it.
-	s := supervisor(t, path, 2, `if mkdir `+marker+` 2>/dev/null; then kill -KILL $PPID; sleep 60; fi; echo "{\"loss\":1}"`)
+	s := supervisor(t, path, 2, `if mkdir '`+marker+`' 2>/dev/null; then kill -KILL $PPID; sleep 60; fi; echo "{\"loss\":1}"`)
 	// A worker that the machine lets starve for the grace is stale too, which more
 	// retries make good.
 	s.Config.Trials, s.Config.Retries, s.Config.Grace = 3, 9, time.Second
@@ -244,7 +244,7 @@ func TestStopGivesTrialsBackAndTheNextRunTakesThemUp(t *testing.T) {
 	if err := os.Mkdir(slow, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	s := supervisor(t, path, 2, `test -d `+slow+` && { echo "{\"loss\":9}"; sleep 60; }; echo "{\"loss\":1}"`)
+	s := supervisor(t, path, 2, `test -d '`+slow+`' && { echo "{\"loss\":9}"; sleep 60; }; echo "{\"loss\":1}"`)
 	s.Config.Trials = 3
 	ctx, stop := context.WithCancel(t.Context())
 	started := 0
@@ -338,7 +338,7 @@ func TestSecondRunContinues(t *testing.T) {
 func TestOrphanedWorkerStopsItsCommand(t *testing.T) {
 	path, j := newStudy(t)
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	s := supervisor(t, path, 1, `echo $$ > `+pidFile+`.new; mv `+pidFile+`.new `+pidFile+`; sleep 60`)
+	s := supervisor(t, path, 1, `echo $$ > '`+pidFile+`.new'; mv '`+pidFile+`.new' '`+pidFile+`'; sleep 60`)
 	ctx, gone := context.WithCancel(t.Context())
 	s.OnEvent = func(_ int, e Event) {
 		if e.Kind == Started {
@@ -395,7 +395,7 @@ func TestCheckRefusesWhatCannotWork(t *testing.T) {
 func TestCommandIsDoneThoughAChildKeepsItsOutput(t *testing.T) {
 	path, j := newStudy(t)
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	s := supervisor(t, path, 1, `echo "{\"loss\":1}"; sleep 60 & echo $! > `+pidFile)
+	s := supervisor(t, path, 1, `echo "{\"loss\":1}"; sleep 60 & echo $! > '`+pidFile+`'`)
 	s.Config.Trials = 1
 	if _, err := s.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -476,7 +476,7 @@ func TestRunOfAShortGraceLeavesTheTrialsOfALongOneAlone(t *testing.T) {
 func TestKilledWorkerTakesAllOfItsCommandAlong(t *testing.T) {
 	path, _ := newStudy(t)
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	s := supervisor(t, path, 1, `sleep 60 & echo $! > `+pidFile+`; sleep 0.5; kill -KILL $PPID; wait`)
+	s := supervisor(t, path, 1, `sleep 60 & echo $! > '`+pidFile+`'; sleep 0.5; kill -KILL $PPID; wait`)
 	_, err := s.Run(t.Context(), nil)
 	var killed *KilledError
 	if !errors.As(err, &killed) {

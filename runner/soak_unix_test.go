@@ -150,8 +150,9 @@ func huntStudy(t *testing.T, rng *rand.Rand, samplerName string, budget uint64, 
 		t.Fatal(err)
 	}
 	c := kept(path, `
-		if [ -e `+dir+`/$FOLDLOG_TRIAL ] && kill -0 $(cat `+dir+`/$FOLDLOG_TRIAL) 2>/dev/null; then echo $FOLDLOG_TRIAL >> `+dir+`/twice; fi
-		echo $$ > `+dir+`/$FOLDLOG_TRIAL; echo x >> `+dir+`/$FOLDLOG_TRIAL.starts
+		cd '`+dir+`'
+		if [ -e $FOLDLOG_TRIAL ] && kill -0 $(cat $FOLDLOG_TRIAL) 2>/dev/null; then echo $FOLDLOG_TRIAL >> twice; fi
+		echo $$ > $FOLDLOG_TRIAL; echo x >> $FOLDLOG_TRIAL.starts
 		echo "{\"loss\":1}"; sleep 0.0$(($$ % 10)); echo "{\"loss\":0.$$}"`)
 	c.Trials, c.Jobs, c.Retries, c.Grace = budget, 2, 3, 600*time.Millisecond
 	s := testOrder{Config: c, Workers: 3, Argv: []string{self}, Term: 200 * time.Millisecond}
