@@ -20,11 +20,13 @@ class Ends(Case):
         """Runs a program, and sends it a signal once it has printed a word."""
         code = "import foldlog, os, signal, sys, time\nto = %r\n" % self.to + textwrap.dedent(body)
         env = dict(os.environ, PYTHONPATH=ROOT, PYTHONWARNINGS="ignore:This process")  # of a fork beside threads
-        process = subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # Python says of every fork that there are threads; that is what some tests are about.
+        args = [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", code]
+        process = subprocess.Popen(args, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if send is not None:
             self.assertEqual(process.stdout.readline().strip(), wait_for)
             process.send_signal(send)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=300)
         return process.returncode, stderr
 
     def annotations(self):
@@ -337,7 +339,7 @@ class Ends(Case):
         process.stdout.close()
         process.stdin.close()
         stderr = process.stderr.read()
-        process.wait(timeout=60)
+        process.wait(timeout=300)
         process.stderr.close()
         self.assertIn("Broken pipe", stderr)
         self.assertEqual(self.kinds(), ["open"] + ["metric"] * 10 + ["done"])
