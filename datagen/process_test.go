@@ -177,9 +177,10 @@ func TestProcessesShareTheItems(t *testing.T) {
 			}
 			keys := someKeys(8)
 			p := newProcesses(t, root, keys, env...)
-			var ends []<-chan error
+			var ends, killed []<-chan error
 			for i := range 2 {
-				cmd, _ := p.start(mortalEnv + "=1")
+				cmd, done := p.start(mortalEnv + "=1")
+				killed = append(killed, done)
 				time.AfterFunc(time.Duration(300+300*i)*time.Millisecond, func() { _ = cmd.Process.Kill() })
 			}
 			for range 2 {
@@ -188,6 +189,9 @@ func TestProcessesShareTheItems(t *testing.T) {
 			}
 			for _, done := range ends {
 				check(t, <-done)
+			}
+			for _, done := range killed { // which may have got through before that
+				<-done
 			}
 			p.check(outcomeOf(t, keys))
 		})
