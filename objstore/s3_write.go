@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -30,6 +31,9 @@ func s3Cause(err error) error {
 		return errors.Join(errPrecondition, err)
 	case !mayPass(resp.StatusCode):
 		return errors.Join(ErrRefused, err)
+	}
+	if at := (*url.Error)(nil); errors.As(err, &at) {
+		return at.Err // it names the server, and the error around this one the object
 	}
 	return err
 }

@@ -29,6 +29,14 @@ func (r DatagenRef) Store() (objstore.Store, error) {
 	return objstore.Prefix(r.Server.Store(), dir), err
 }
 
+// Reading is said by a command that only reads, which does not wait long for a server
+// that is away.
+func (r DatagenRef) Reading() {
+	if r.Server != nil {
+		r.Server.FirstPatience = firstPatience
+	}
+}
+
 // isURL tells roots that are no directories.
 func isURL(root string) bool {
 	return strings.HasPrefix(root, "s3://") || strings.HasPrefix(root, "http://") || strings.HasPrefix(root, "https://")

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study"
 )
@@ -31,13 +33,13 @@ var (
 )
 
 // OpenReader opens a journal for reading.
-func (f Finder) OpenReader(operand string) (StudyReader, error) {
+func (f Finder) OpenReader(ctx context.Context, operand string) (StudyReader, error) {
 	c, at, err := f.Server(operand)
 	if err != nil {
 		return nil, err
 	}
 	if c != nil {
-		return remoteJournal(context.Background(), c, at, nil)
+		return remoteJournal(ctx, c, at, nil)
 	}
 	if err := mustExist(operand); err != nil {
 		return nil, err
@@ -65,12 +67,12 @@ func (f Finder) noJournal(path string, err error) error {
 
 // Glance is OpenReader for a command that does nothing but tell, and so does not wait
 // long for a server that is away.
-func (f Finder) Glance(operand string) (StudyReader, error) {
+func (f Finder) Glance(ctx context.Context, operand string) (StudyReader, error) {
 	c, at, err := f.ReadingServer(operand)
 	if c == nil || err != nil {
-		return f.OpenReader(operand)
+		return f.OpenReader(ctx, operand)
 	}
-	return remoteJournal(context.Background(), c, at, nil)
+	return remoteJournal(ctx, c, at, nil)
 }
 
 // OpenJournal opens a journal for writing. Worker is the id that operations carry, nil
@@ -165,14 +167,23 @@ func noPath(c *remote.Client) error {
 	return cli.WithHint(err, "it is http://HOST/PATH; foldlog ls "+c.Base+" lists the logs that the server has")
 }
 
-// NoAnswer tells what keeps a server from saying anything about a log.
+// NoAnswer tells what keeps a server, of logs or of a bucket, from saying anything about
+// a log.
 func NoAnswer(err error) bool {
-	for _, sentinel := range []error{remote.ErrAway, remote.ErrUnauthorized, remote.ErrNoHost, remote.ErrOld, remote.ErrPlain, remote.ErrAddress} {
+	for _, sentinel := range []error{
+		remote.ErrAway, remote.ErrUnauthorized, remote.ErrNoHost, remote.ErrOld, remote.ErrPlain, remote.ErrAddress,
+		objstore.ErrDenied, objstore.ErrNoBucket,
+	} {
 		if errors.Is(err, sentinel) {
 			return true
 		}
 	}
-	return cli.As[*tls.CertificateVerificationError](err)
+	return cli.As[*tls.CertificateVerificationError](err) || BucketAway(err)
+}
+
+// BucketAway tells the errors of a bucket whose server cannot be reached.
+func BucketAway(err error) bool {
+	return cli.As[*objstore.Error](err) && !errors.Is(err, remote.ErrAway) && (cli.As[*net.OpError](err) || cli.As[*net.DNSError](err))
 }
 
 // hostPort is a path that looks like an address without its scheme.

@@ -71,6 +71,7 @@ func (a *app) readLog(ctx context.Context, arg, root string, fn func(logkind.Dat
 	if err != nil {
 		return err
 	}
+	ref.Reading()
 	l, err := ref.Open(ctx, datagen.Options{})
 	if err != nil {
 		return err

@@ -59,6 +59,25 @@ func (t *outageTeller) total() (count int, waited time.Duration) {
 // serverPatience is for how long one call to a server that is away is tried again.
 const serverPatience = 2 * time.Second
 
+// openBefore is openWriter for a run that its first interrupt ends while it waits to
+// open, and that goes on writing after one that comes later.
+func openBefore(first context.Context, ref logkind.DatagenRef, run string, outages *outageTeller) (*datagen.Writer, *datagen.Log, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(first))
+	opened := context.AfterFunc(first, cancel)
+	w, l, err := openWriter(ctx, ref, run, outages)
+	if opened() && err == nil {
+		return w, l, nil // which go on with ctx
+	}
+	cancel()
+	if err == nil {
+		_ = w.Close(context.WithoutCancel(ctx))
+	}
+	if first.Err() != nil {
+		err = context.Cause(first)
+	}
+	return nil, nil, err
+}
+
 // openWriter opens a writer on a log, which is made if there is none. Outages are waited
 // out, and told.
 func openWriter(ctx context.Context, ref logkind.DatagenRef, run string, outages *outageTeller) (*datagen.Writer, *datagen.Log, error) {

@@ -130,13 +130,13 @@ func begun(next func() (pipeline.Source, error, bool)) (iter.Seq2[pipeline.Sourc
 func (a *app) runPipeline(ctx context.Context, f *runFlags, ref logkind.DatagenRef, file *pipefile.File, sources iter.Seq2[pipeline.Source, error]) (err error) {
 	bar := a.NewProgress("items", cli.Items)
 	defer bar.Close()
-	running, unwatch := cli.SecondInterrupt(ctx, bar, "letting the running steps finish; interrupt again to stop them, the next run does them again", "stopping the running steps")
-	defer unwatch()
 	outages := &outageTeller{note: bar.Notef}
-	w, l, err := openWriter(running, ref, f.run, outages)
+	w, l, err := openBefore(ctx, ref, f.run, outages)
 	if err != nil {
 		return err
 	}
+	running, unwatch := cli.SecondInterrupt(ctx, bar, "letting the running steps finish; interrupt again to stop them, the next run does them again", "stopping the running steps")
+	defer unwatch()
 	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(running))) }()
 	a.Debugf("run %s writes %s", w.Run(), ref)
 	defer a.maintaining(l, datagen.DefaultMaintainEvery)()

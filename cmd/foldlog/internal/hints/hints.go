@@ -9,6 +9,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/metrics/trainlog"
@@ -59,6 +60,7 @@ func Rules() []cli.HintRule {
 		{Match: cli.Is(objstore.ErrNoBucket), Hint: "check the name of the bucket, AWS_ENDPOINT_URL and AWS_REGION; a bucket is made with the tools of its server"},
 		{Match: cli.Is(syscall.ENOSPC), Hint: "the disk is full; make room, and do it again"},
 		{Match: cli.Is(datagen.ErrOutage), Hint: "nothing that was recorded is lost; run the same command again once the storage answers"},
+		{Match: logkind.BucketAway, Hint: "check AWS_ENDPOINT_URL and the name of the bucket, and that its server answers"},
 		{Match: cli.Is(remote.ErrAway), Hint: "check the address (https:// of a server with a certificate), and that foldlog serve runs there"},
 		{Match: cli.Is(fs.ErrNotExist), Hint: "check the path; foldlog ls ROOT lists the logs under a root"},
 		{Match: cli.Is(syscall.EADDRINUSE), Hint: "something listens there already; --addr HOST:PORT names another address, port 0 any free one"},

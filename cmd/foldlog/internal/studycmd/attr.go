@@ -51,7 +51,7 @@ replaced. Keys that begin with "atune:" or "foldlog:" are reserved.`,
 			return err
 		}
 		if o.value == nil {
-			return cli.Failed("study attr", o.path, a.readStudy(o.path, *name, func(snap *study.Snapshot, st *study.Study) error {
+			return cli.Failed("study attr", o.path, a.readStudy(c.Context(), o.path, *name, func(snap *study.Snapshot, st *study.Study) error {
 				return a.printAttrs(snap, st, o, *asJSON)
 			}))
 		}

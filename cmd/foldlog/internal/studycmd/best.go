@@ -38,7 +38,7 @@ If no trial qualifies the exit status is 1.`,
 		if top < 1 {
 			return cli.Usagef("--top %d: must be 1 at least", top)
 		}
-		return cli.Failed("study best", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study best", args[0], a.readStudy(c.Context(), args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 			if len(st.Config.Directions) > 1 && c.Flags().Changed("top") {
 				return cli.Usagef("--top needs a study of one objective; this one has %d, and its best trials are a Pareto front", len(st.Config.Directions))
 			}

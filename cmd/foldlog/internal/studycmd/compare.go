@@ -1,6 +1,7 @@
 package studycmd
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ that --reference gives.`,
 	c.Flags().Float64SliceVar(&flags.reference, "reference", nil, "the reference `POINT` of hypervolumes, a value per objective")
 	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		v, err := a.compare(args, &flags)
+		v, err := a.compare(c.Context(), args, &flags)
 		if err != nil {
 			return err
 		}
@@ -55,11 +56,11 @@ that --reference gives.`,
 }
 
 // compare opens the journals one after another; snapshots outlive their readers.
-func (a *app) compare(paths []string, f *compareFlags) (*studyview.Comparison, error) {
+func (a *app) compare(ctx context.Context, paths []string, f *compareFlags) (*studyview.Comparison, error) {
 	var sides []studyview.Side
 	found := map[string]bool{}
 	for _, path := range paths {
-		err := a.readStudies(path, func(r logkind.StudyReader) error {
+		err := a.readStudies(ctx, path, func(r logkind.StudyReader) error {
 			for st := range openStudies(r.Snapshot()) {
 				if len(f.names) == 0 || slices.Contains(f.names, st.Config.Name) {
 					found[st.Config.Name] = true

@@ -207,7 +207,7 @@ func (a *app) createStudy(ctx context.Context, path string, c study.Config, sear
 	if _, _, err := study.OpenOrCreate(ctx, study.NewMemory(study.MemoryOptions{}), c); err != nil {
 		return nil, nil, false, err
 	}
-	if snap, err = a.existing(path, c.Name); err != nil {
+	if snap, err = a.existing(ctx, path, c.Name); err != nil {
 		return nil, nil, false, err
 	}
 	if snap == nil {
@@ -223,8 +223,8 @@ func (a *app) createStudy(ctx context.Context, path string, c study.Config, sear
 }
 
 // existing is what the journal holds if it holds a study of that name.
-func (a *app) existing(path, name string) (*study.Snapshot, error) {
-	r, err := a.OpenReader(path)
+func (a *app) existing(ctx context.Context, path, name string) (*study.Snapshot, error) {
+	r, err := a.OpenReader(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrHeadMissing) {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package studycmd
 
 import (
+	"context"
 	"io"
 	"slices"
 
@@ -45,11 +46,11 @@ otherwise. A pipe or a device is written to.`,
 		case "json":
 			write = studyview.WriteJSON
 		case "optuna":
-			return cli.Failed("study export", args[0], a.exportOptuna(args[0], *name, out))
+			return cli.Failed("study export", args[0], a.exportOptuna(c.Context(), args[0], *name, out))
 		default:
 			return cli.Usagef("--format %q: csv, json or optuna", format)
 		}
-		return cli.Failed("study export", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study export", args[0], a.readStudy(c.Context(), args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 			return a.exportTo(out, st.NumTrials(), func(w io.Writer) error { return write(w, snap, st) })
 		}))
 	}
@@ -66,8 +67,8 @@ func (a *app) exportTo(out string, trials int, write func(io.Writer) error) erro
 }
 
 // exportOptuna exports one study or, without a name, all that are not deleted.
-func (a *app) exportOptuna(path, name, out string) error {
-	return a.readStudies(path, func(r logkind.StudyReader) error {
+func (a *app) exportOptuna(ctx context.Context, path, name, out string) error {
+	return a.readStudies(ctx, path, func(r logkind.StudyReader) error {
 		snap, trials := r.Snapshot(), 0
 		var studies []*study.Study
 		if name != "" {

@@ -101,7 +101,7 @@ func (a *app) createOfFile(c *cobra.Command, o *createOptions, args []string) er
 	if !created && !o.open {
 		return cli.Failed("study create", path, alreadyThere(st))
 	}
-	snap, err := a.existing(path, st.Config.Name)
+	snap, err := a.existing(c.Context(), path, st.Config.Name)
 	if err != nil {
 		return cli.Failed("study create", path, err)
 	}

@@ -42,7 +42,7 @@ parameter that some trials lack counts where it is there.`,
 	importanceFlags(c, &flags)
 	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return cli.Failed("study importance", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study importance", args[0], a.readStudy(c.Context(), args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 			view, err := flags.Compute(snap, st)
 			if err != nil {
 				return err

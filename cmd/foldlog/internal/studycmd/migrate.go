@@ -35,7 +35,7 @@ ends up in the kept file, where foldlog verify finds it.`,
 
 func (a *app) migrate(ctx context.Context, path string) error {
 	var format uint64
-	err := a.readStudies(path, func(r logkind.StudyReader) error {
+	err := a.readStudies(ctx, path, func(r logkind.StudyReader) error {
 		format = r.Header().Format
 		return nil
 	})

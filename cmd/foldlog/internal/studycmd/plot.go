@@ -49,7 +49,7 @@ func (a *app) plotCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Failed("study plot", args[1], a.readStudy(args[1], name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study plot", args[1], a.readStudy(c.Context(), args[1], name, func(snap *study.Snapshot, st *study.Study) error {
 			p, err := studyplot.New(kind, snap, st, flags.Options)
 			if err != nil {
 				return err

@@ -124,7 +124,7 @@ func (a *app) studyRun(c *cobra.Command, f *runFlags, path string, command []str
 		return err
 	}
 	path = p.Journal
-	r, err := a.OpenReader(path)
+	r, err := a.OpenReader(c.Context(), path)
 	if err != nil {
 		return cli.Failed("study run", path, err)
 	}

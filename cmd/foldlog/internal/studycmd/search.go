@@ -98,7 +98,7 @@ changed: stop the trial and tell it as pruned. The exit status is 0 either way.`
 		if err != nil {
 			return err
 		}
-		return cli.Failed("study should-prune", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study should-prune", args[0], a.readStudy(c.Context(), args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 			return a.shouldPrune(snap, st, number, *asJSON)
 		}))
 	}

@@ -42,11 +42,11 @@ repeats with what they reported.`,
 			if err != nil {
 				return err
 			}
-			return cli.Failed("study show", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+			return cli.Failed("study show", args[0], a.readStudy(c.Context(), args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 				return a.showTrial(snap, st, number, *asJSON)
 			}))
 		}
-		return cli.Failed("study show", args[0], a.readStudies(args[0], func(r logkind.StudyReader) error {
+		return cli.Failed("study show", args[0], a.readStudies(c.Context(), args[0], func(r logkind.StudyReader) error {
 			return a.showStudies(r, args[0], *name, *all, *asJSON)
 		}))
 	}

@@ -77,8 +77,8 @@ func studyFlag(c *cobra.Command) *string {
 }
 
 // readStudy opens a journal for reading and hands one of its studies to fn.
-func (a *app) readStudy(path, name string, fn func(*study.Snapshot, *study.Study) error) error {
-	return a.readStudies(path, func(r logkind.StudyReader) error {
+func (a *app) readStudy(ctx context.Context, path, name string, fn func(*study.Snapshot, *study.Study) error) error {
+	return a.readStudies(ctx, path, func(r logkind.StudyReader) error {
 		snap := r.Snapshot()
 		st, err := pickStudy(snap, path, name)
 		if err != nil {
@@ -89,8 +89,8 @@ func (a *app) readStudy(path, name string, fn func(*study.Snapshot, *study.Study
 }
 
 // readStudies opens a journal for reading.
-func (a *app) readStudies(path string, fn func(logkind.StudyReader) error) error {
-	r, err := a.Glance(path)
+func (a *app) readStudies(ctx context.Context, path string, fn func(logkind.StudyReader) error) error {
+	r, err := a.Glance(ctx, path)
 	if err != nil {
 		return err
 	}

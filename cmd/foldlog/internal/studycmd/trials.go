@@ -49,7 +49,7 @@ number. The table rounds to six digits; --json has all of them.`,
 		if err := o.parse(states); err != nil {
 			return err
 		}
-		return cli.Failed("study trials", args[0], a.readStudy(args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
+		return cli.Failed("study trials", args[0], a.readStudy(c.Context(), args[0], *name, func(snap *study.Snapshot, st *study.Study) error {
 			return a.listTrials(snap, st, &o)
 		}))
 	}
