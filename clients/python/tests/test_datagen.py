@@ -24,6 +24,9 @@ class Case(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = folder.name
+        left = tempfile.TemporaryDirectory()  # for what programs leave that are killed
+        self.addCleanup(left.cleanup)
+        self.environ = dict(os.environ, TMPDIR=left.name)
 
     def log(self, **kwargs):
         log = foldlog.DatagenLog("p/e", root=self.root, **kwargs)
@@ -144,7 +147,7 @@ class Killed(Case):
     """Programs that are killed in the middle, again and again."""
 
     def run_worker(self, die_after):
-        done = subprocess.run([sys.executable, "-m", "tests.datagen_worker", self.root, "a,b,c", str(die_after)], cwd=FOLDER, stdout=subprocess.PIPE)
+        done = subprocess.run([sys.executable, "-m", "tests.datagen_worker", self.root, "a,b,c", str(die_after)], cwd=FOLDER, env=self.environ, stdout=subprocess.PIPE)
         self.ran.update(done.stdout.decode().splitlines())
         return done.returncode
 

@@ -288,7 +288,7 @@ class Ends(Case):
                 with self.subTest(method=method, how=how):
                     if os.path.exists(self.path):
                         os.unlink(self.path)
-                    run = subprocess.run([sys.executable, "-m", "tests.child", method, how, self.to], cwd=ROOT, stderr=subprocess.PIPE, timeout=60)
+                    run = subprocess.run([sys.executable, "-m", "tests.child", method, how, self.to], cwd=ROOT, stderr=subprocess.PIPE, timeout=300)
                     self.assertEqual((run.returncode, self.kinds()), (0, want), run.stderr)
 
     def test_after_the_end_is_an_error(self):

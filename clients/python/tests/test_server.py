@@ -96,7 +96,7 @@ class Server(unittest.TestCase):
 
     def test_what_is_not_there_is_an_error_with_advice(self):
         self.says(foldlog.NotFound, "no journal", "create_study", lambda: foldlog.open_study(self.address + "/none.atj"))
-        self.says(foldlog.StudyError, "ends in .atj", "^$", lambda: foldlog.create_study(self.address + "/none"))
+        self.says(foldlog.StudyError, "ends in .atj", "^did you mean http://.*/none.atj", lambda: foldlog.create_study(self.address + "/none"))
         self.says(foldlog.DatagenError, "no datagen log", "PIPELINE/EXPERIMENT", lambda: foldlog.DatagenLog("a", root=self.address))
 
     def test_a_server_that_is_not_there_is_an_error_with_advice(self):
