@@ -15,7 +15,7 @@ than the standard library.
 from ._limits import LimitError, MetadataError, MetricNameError, SlugError
 from ._report import Report, TargetReport
 from ._targets import TargetError
-from .datagen import Blob, DatagenEnded, DatagenError, DatagenLog, Item, ItemChanged, ItemHeld
+from .datagen import Blob, DatagenEnded, DatagenError, DatagenLog, InvalidStep, Item, ItemChanged, ItemHeld
 from ._session import AlreadyExists, BudgetSpent, InvalidRequest, NotFound, SessionEnded, StudyError, TrialLost
 from .run import Closed, Experiment, Interrupted, Run, open
 from .study import FinishedTrial, Study, Trial, TrialPruned, create_study, open_study
@@ -32,6 +32,7 @@ __all__ = [
     "FinishedTrial",
     "Interrupted",
     "InvalidRequest",
+    "InvalidStep",
     "Item",
     "ItemChanged",
     "ItemHeld",

@@ -19,10 +19,13 @@ import json
 import math
 import os
 import re
+import shutil
 import tempfile
 import traceback
+import weakref
 
-from ._session import ProcessSession
+from ._json import mend
+from ._session import ProcessSession, _Call, _plain
 
 _STEP = re.compile(r"[A-Za-z0-9_.-]{1,100}\Z")
 
@@ -60,15 +63,35 @@ class ItemChanged(DatagenError):
     kind = "changed"
 
 
+class InvalidStep(DatagenError, ValueError):
+    """What was asked for makes no sense: a name, a value that the log cannot hold, one
+    that is too large."""
+
+    kind = "usage"
+
+
 class _Leave(BaseException):
-    """Leaves the block of an item that has ended."""
+    """Leaves the block of an item that has ended: with item, and no other one's."""
+
+    def __init__(self, item):
+        super().__init__("item %s has ended: what is done with it belongs into `with item:`, which ends here" % item.key)
+        self.item = item
 
 
 class _Session(ProcessSession):
     noun = "log"
-    kinds = {"held": ItemHeld}
+    most = 128 << 20
+    kinds = {"held": ItemHeld, "usage": InvalidStep}
     other = DatagenError
     ended = DatagenEnded
+
+    def _unheard(self, do, fields, result):
+        """Gives an item back that nobody knows of."""
+        if do in ("item", "sub", "next") and result is not None:
+            try:
+                self._send(_Call("close", {}), self._spell("close", {"item": result["item"]}))
+            except DatagenError:
+                pass  # it has ended, and with it the item is free
 
 
 class Blob:
@@ -103,8 +126,10 @@ class DatagenLog:
             args += ["--root", os.fspath(root)]
         if run is not None:
             args += ["--run", run]
-        self._folder = tempfile.TemporaryDirectory(prefix="foldlog-")
+        self._again = (os.fspath(name), root, None, binary)
         self._session = _Session(args, binary)
+        self._folder = os.path.abspath(tempfile.mkdtemp(prefix="foldlog-"))
+        self._cleanup = weakref.finalize(self, _remove, self._folder, os.getpid())
         try:
             opened = self._call("open")
         except BaseException:
@@ -122,9 +147,9 @@ class DatagenLog:
         """Yields those of the items that have work left, each once, shared with
         whatever other processes do the same. An item that another works on is
         waited for at the end, and taken over should that process die."""
-        self._call("keys", keys=[str(key) for key in keys])
+        opened = self._call("keys", keys=[str(key) for key in keys])
         while True:
-            state = self._call("next")
+            state = self._call("next", list=opened["list"])
             if state is None:
                 return
             yield Item(self, state)
@@ -132,7 +157,10 @@ class DatagenLog:
     def close(self):
         """Ends the session. What was recorded stays."""
         self._session.close()
-        self._folder.cleanup()
+        self._cleanup()
+
+    def __reduce__(self):
+        return DatagenLog, self._again
 
     def __enter__(self):
         return self
@@ -144,7 +172,12 @@ class DatagenLog:
         return self._session.call(do, **fields)
 
     def _scratch(self):
-        return _Scratch(self._folder.name)
+        return _Scratch(self._folder)
+
+
+def _remove(folder, pid):
+    if os.getpid() == pid:  # a forked child leaves it to its parent
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Scratch:
@@ -214,7 +247,7 @@ class Item:
         if self._at < len(self._past):
             self._pass(instance)
             if self._status == "filtered" and self._at == len(self._past):
-                raise _Leave()
+                raise _Leave(self)
             return self.fields
         self._check_open()
         self._now = self._step(name, instance, self._places[place])
@@ -222,12 +255,12 @@ class Item:
         added = dict((append() if callable(append) else append) or {})
         twice = sorted(changes.keys() & added.keys())
         if twice:
-            raise ValueError("fields both set and appended to: %s" % ", ".join(twice))
+            raise InvalidStep("fields both set and appended to: %s" % ", ".join(twice))
         self._record(changes, added, "filtered" if filter else "")
         self._now = None
         if filter:
             self._end("filtered")
-            raise _Leave()
+            raise _Leave(self)
         return self.fields
 
     def loop(self, name, most=None):
@@ -249,14 +282,13 @@ class Item:
         """Begins or resumes a sub-item. The name and the index tell it from its
         siblings."""
         step = self._instance(name).replace("/", "~")
-        if not self._open:
-            raise _Leave()
+        self._check_open()
         return Item(self._log, self._log._call("sub", item=self.key, step=step, index=index, tags=tags))
 
     def filter(self):
         """Ends the item as filtered, and leaves its block."""
         self.finish("filtered")
-        raise _Leave()
+        raise _Leave(self)
 
     def finish(self, end="completed"):
         """Ends the item. Its block does that by itself."""
@@ -285,20 +317,22 @@ class Item:
             self.finish()
         elif kind is _Leave:
             self.close()
-            return True
+            return error.item is self
         elif issubclass(kind, (ItemChanged, DatagenEnded)):
             if kind is ItemChanged:
                 self.close()
         elif issubclass(kind, Exception):
-            self.fail(kind.__name__, str(error), "".join(traceback.format_exception(kind, error, trace)))
-            self.close()
+            try:
+                self.fail(kind.__name__, str(error), "".join(traceback.format_exception(kind, error, trace)))
+            finally:
+                self.close()
         else:
             self.close()
         return False
 
     def _check_name(self, name):
         if not _STEP.match(name):
-            raise ValueError("step name %r: letters, digits, dots, underscores and hyphens are allowed" % name)
+            raise InvalidStep("step name %r: letters, digits, dots, underscores and hyphens are allowed" % name)
 
     def _instance(self, name):
         self._check_name(name)
@@ -312,7 +346,7 @@ class Item:
 
     def _check_open(self):
         if self.ended:
-            raise _Leave()
+            raise _Leave(self)
         if not self._open:
             raise DatagenError("item %s is closed" % self.key)
 
@@ -343,6 +377,8 @@ class Item:
     def _record(self, changes, added, end):
         scratch, fields = [], {}
         try:
+            changes = {name: self._keep(name, value) for name, value in changes.items()}
+            added = {name: self._keep(name, value) for name, value in added.items()}
             for name, value in changes.items():
                 fields[name] = self._spell(value, scratch)
             for name, value in added.items():
@@ -351,34 +387,47 @@ class Item:
         finally:
             for file in scratch:
                 file.__exit__()
-        for name, value in changes.items():
-            self.fields[name] = _Bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else value
+        self.fields.update(changes)
         for name, value in added.items():
-            self.fields.setdefault(name, []).append(_Bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else value)
+            self.fields.setdefault(name, []).append(value)
+
+    def _keep(self, name, value):
+        """The value as a program that is started again will find it, so that what it
+        does with it is the same: lists for tuples, the keys of mappings in their order."""
+        if isinstance(value, Blob):
+            return value
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return _Bytes(value)
+        try:
+            if not isinstance(value, (bool, int, float, str, dict, list, tuple, type(None))):
+                value = _plain(value)
+            if isinstance(value, str):
+                return mend(value)
+            if isinstance(value, float) and not math.isfinite(value):
+                return float(value)
+            return json.loads(json.dumps(value, allow_nan=False, default=_plain), object_pairs_hook=_ordered)
+        except (TypeError, ValueError, RecursionError) as e:
+            raise InvalidStep("field %r: %s" % (name, e)) from None
 
     def _spell(self, value, scratch):
         if isinstance(value, Blob):
-            value = value.read()
-        if isinstance(value, (bytes, bytearray, memoryview)):
             file = self._log._scratch()
             path = file.__enter__()
             scratch.append(file)
             with open(path, "wb") as f:
-                f.write(value)
+                f.write(value.read())
             return {"$blob": path}
-        if isinstance(value, bool) or value is None or isinstance(value, str):
-            return value if value is not None else {"$json": None}
         if isinstance(value, float) and not math.isfinite(value):
             return {"$float": "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
-        if isinstance(value, (int, float)):
-            return value
-        if hasattr(value, "item") and callable(value.item):  # a number of numpy or a tensor
-            return self._spell(value.item(), scratch)
-        json.dumps(value, allow_nan=False)
-        return {"$json": value}
+        return value if isinstance(value, (bool, int, float, str)) else {"$json": value}
 
     def _end(self, end):
         self._status, self._open = end, False
+
+
+def _ordered(pairs):
+    """The members of an object in the order of the log."""
+    return dict(sorted(dict(pairs).items(), key=lambda member: member[0].encode("utf-8", "surrogatepass")))
 
 
 class _Bytes(Blob):

@@ -89,6 +89,9 @@ class Run:
         if signals and _in_main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             self.catch_signals(signal.SIGTERM)
 
+    def __reduce__(self):
+        raise TypeError("a run cannot be pickled: it belongs to the process that opened it")
+
     @property
     def experiment(self):
         """The handle for an experiment, which can do nothing but report metrics."""

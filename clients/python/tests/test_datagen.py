@@ -61,6 +61,43 @@ class Steps(Case):
                 self.assertEqual((got, type(got)), (value, type(value)))
         self.assertEqual(self.shown("a")["tags"], {"split": "train"})
 
+    def test_values_are_at_once_as_they_come_back(self):
+        class Scalar:  # as of numpy, or a tensor
+            def tolist(self):
+                return 0.25
+
+        given = {"tuple": (1, (2,)), "keys": {"b": 1, "a": {"d": 1, "c": 2}, 3: 4}, "half": "\ud800x", "scalar": Scalar(), "many": [Scalar()],
+                 "large": [2**70, 2**53 + 1], "small": -0.0, "buffer": bytearray(b"b")}
+        lists = {"list": [[1]]}
+
+        def seen(item):
+            return [(name, list(value) if isinstance(value, dict) else repr(value.read() if isinstance(value, foldlog.Blob) else value))
+                    for name, value in sorted(item.fields.items())]
+
+        def work():
+            return {**given, **lists}
+
+        with self.log() as log:
+            first = log.item("a")
+            first.step("s", work)
+            lists["list"].append(2)  # what the program does with its objects afterwards changes no field
+            first.step("t", append={"log": (1, 2)})
+            before = seen(first)
+            first.finish()
+        again = self.log().item("a")
+        again.step("s")
+        again.step("t")
+        self.assertEqual(before, seen(again))
+        self.assertEqual((again["tuple"], list(again["keys"]), again["list"], again["log"]), ([1, [2]], ["3", "a", "b"], [[1]], [[1, 2]]))
+
+    def test_an_item_that_is_filtered_in_a_sub_item_leaves_both_blocks(self):
+        with self.log() as log:
+            with log.item("a") as item:
+                with item.sub("part", 0) as part:
+                    item.filter()
+                self.fail("it is filtered")
+        self.assertEqual((item.status, part.ended), ("filtered", False))
+
     def test_an_ended_item_runs_nothing(self):
         log = self.log()
         for _ in range(2):

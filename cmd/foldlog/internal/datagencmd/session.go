@@ -30,19 +30,24 @@ request's id. docs/guide/datagen.md lists them. Requests about different items m
 be made without waiting for each other's answers. The log is made if there is none.
 
 When the input ends, or the program that started this process does, the items that
-were opened can be taken by others at once, and go on where they stopped.`,
+were opened can be taken by others at once, and go on where they stopped.
+
+A SIGTERM, which a cluster sends to every process of a job, is left to the program
+that started this one. A second one ends it at once.`,
 		Example: `  echo '{"do":"item","item":"a"}' | foldlog datagen session digits/v1`,
 		Args:    cmdline.Operands("LOG"),
 	}
 	rootVar(c, &rootDir)
 	c.Flags().StringVar(&run, "run", "", "the `NAME` of this run in the log (default: drawn at random)")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		s := &conversation{app: a, streams: map[string]*datagen.Stream{}}
+		s := &conversation{app: a, streams: map[string]*datagen.Stream{}, claims: map[int]*datagen.Claims{}}
 		ref, err := a.DatagenLog(args[0], rootDir)
 		if err != nil {
 			return s.refuse(c.Context(), err)
 		}
-		return failed("session", args[0], s.serve(c.Context(), ref, run))
+		ctx, stop := session.OutliveTermination(c.Context())
+		defer stop()
+		return failed("session", args[0], s.serve(ctx, ref, run))
 	}
 	return c
 }
@@ -57,11 +62,14 @@ type conversation struct {
 
 	mu      sync.Mutex
 	streams map[string]*datagen.Stream // that are open, by item
-	claims  *datagen.Claims            // of the last request "keys"
+	claims  map[int]*datagen.Claims    // that have items left, by the number of their "keys"
+	lists   int                        // how many there were
+	waits   context.Context            // of "next", which would wait for others
 }
 
 // serve answers requests until the input ends or ctx does. Those that have begun by the
-// end of the input, or of the program that started this one, are done.
+// end of the input, or of the program that started this one, are done, but nobody waits
+// for other workers any more.
 func (s *conversation) serve(ctx context.Context, ref logkind.DatagenRef, run string) (err error) {
 	if s.writer, s.log, err = openWriter(ctx, ref, run, &outageTeller{note: s.Notef}); err != nil {
 		return s.refuse(ctx, err)
@@ -72,6 +80,9 @@ func (s *conversation) serve(ctx context.Context, ref logkind.DatagenRef, run st
 	defer stop(nil)
 	var busy sync.WaitGroup
 	defer busy.Wait()
+	var over context.CancelFunc
+	s.waits, over = context.WithCancel(ctx)
+	defer over()
 	return session.Serve(ctx, s.In(), maxRequest, func(_ context.Context, line []byte) error {
 		busy.Go(func() {
 			if err := s.reply(s.answer(ctx, line)); err != nil {

@@ -38,8 +38,9 @@ type request struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
 	Traceback string `json:"traceback"`
-	// Of keys.
+	// Of keys, and of next: which list, the latest if there is none.
 	Keys []string `json:"keys"`
+	List int      `json:"list"`
 	// Of blob: the event and what it must be, and the file to write.
 	Event    string `json:"event"`
 	Size     int64  `json:"size"`
@@ -64,7 +65,7 @@ func (s *conversation) do(ctx context.Context, r *request) (any, error) {
 	case "keys":
 		return s.keys(ctx, r)
 	case "next":
-		return s.next(ctx)
+		return s.next(r)
 	case "blob":
 		return s.blob(ctx, r)
 	}
@@ -267,27 +268,40 @@ func (s *conversation) keys(ctx context.Context, r *request) (any, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	s.claims = claims
-	s.mu.Unlock()
-	return struct{}{}, nil
+	defer s.mu.Unlock()
+	s.lists++
+	s.claims[s.lists] = claims
+	return sessionKeys{s.lists}, nil
+}
+
+// sessionKeys is the answer to keys.
+type sessionKeys struct {
+	List int `json:"list"`
 }
 
 // next is the next of them that has work left, null once there is none.
-func (s *conversation) next(ctx context.Context) (any, error) {
+func (s *conversation) next(r *request) (any, error) {
 	s.mu.Lock()
-	claims := s.claims
+	list := cmp.Or(r.List, s.lists)
+	claims, known := s.claims[list], list > 0 && list <= s.lists
 	s.mu.Unlock()
-	if claims == nil {
+	switch {
+	case !known:
 		return nil, cli.Usagef("next: there are no keys; the request keys gives them")
+	case claims == nil: // all have ended
+		return nil, nil
 	}
-	stream, err := claims.Next(ctx)
+	stream, err := claims.Next(s.waits)
 	if errors.Is(err, io.EOF) {
+		s.mu.Lock()
+		delete(s.claims, list)
+		s.mu.Unlock()
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.opened(ctx, stream)
+	return s.opened(s.waits, stream)
 }
 
 // blob writes the bytes of a blob into a file.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/hints"
@@ -75,6 +76,22 @@ func Serve(ctx context.Context, in io.Reader, most int, do func(ctx context.Cont
 			}
 		}
 	}
+}
+
+// OutliveTermination is a context that ends when ctx does, but not by SIGTERM, which
+// clusters and service managers send to every process of a job: the program that started
+// this one ends it, in its own time.
+func OutliveTermination(ctx context.Context) (out context.Context, stop func()) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	release := context.AfterFunc(ctx, func() {
+		var signal *cli.SignalError
+		cause := context.Cause(ctx)
+		if errors.As(cause, &signal) && signal.Number == int(syscall.SIGTERM) {
+			return
+		}
+		cancel(cause)
+	})
+	return out, func() { release(); cancel(context.Canceled) }
 }
 
 // watchParent stops a session whose program has ended.

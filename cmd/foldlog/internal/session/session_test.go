@@ -53,6 +53,29 @@ type failing struct{ err error }
 // Read implements io.Reader.
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
+func TestASessionOutlivesSIGTERMOnly(t *testing.T) {
+	other := errors.New("other")
+	for _, tc := range []struct {
+		cause, want error
+	}{
+		{&cli.SignalError{Name: "SIGTERM", Number: 15}, nil},
+		{&cli.SignalError{Name: "SIGINT", Number: 2}, &cli.SignalError{Name: "SIGINT", Number: 2}},
+		{other, other},
+	} {
+		ctx, end := context.WithCancelCause(t.Context())
+		out, stop := OutliveTermination(ctx)
+		end(tc.cause)
+		if tc.want != nil {
+			<-out.Done()
+		}
+		if diff := cmp.Diff(fmt.Sprint(tc.want), fmt.Sprint(context.Cause(out))); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", tc.cause, diff)
+		}
+		stop()
+		<-out.Done()
+	}
+}
+
 func TestAProblemHasTheNameOfTheFirstKindThatMatches(t *testing.T) {
 	kinds := []Kind{{"missing", cli.Is(os.ErrNotExist)}, {"any", func(error) bool { return true }}}
 	err := errors.Join(fmt.Errorf("open a: %w", os.ErrNotExist), errors.New("close a"))

@@ -45,7 +45,10 @@ lists them. The first request creates or opens a study.
 The trials that were asked for are managed, and this process shows that they are
 alive, until they are told. When the input ends before that, or the program that
 started this process does, they have failed. With --retries they are tried
-again, as are those of others that went silent.`,
+again, as are those of others that went silent.
+
+A SIGTERM, which a cluster sends to every process of a job, is left to the program
+that started this one. A second one ends it at once.`,
 		Example: `  echo '{"do":"open"}' | foldlog study session search.atj`,
 		Args:    cmdline.Operands("PATH"),
 	}
@@ -56,7 +59,9 @@ again, as are those of others that went silent.`,
 			return cli.Usagef("--lease %v: must be 100ms at least", o.lease)
 		}
 		s := &conversation{app: a, opts: o, path: args[0], running: map[uint64]*runningTrial{}}
-		return cli.Failed("study session", args[0], s.serve(c.Context()))
+		ctx, stop := session.OutliveTermination(c.Context())
+		defer stop()
+		return cli.Failed("study session", args[0], s.serve(ctx))
 	}
 	return c
 }
@@ -81,7 +86,8 @@ type runningTrial struct {
 	fixed   []study.FixedParam         // given in advance, and not in the study's space
 	texts   map[string]json.RawMessage // given in advance as what is no number
 	params  []study.Param
-	written int // how many of params are in the journal
+	unsure  *study.MutateReport // the latest report, if it is not known whether it was written
+	written int                 // how many of params are in the journal
 	asker   *sampler.Asker
 }
 

@@ -2,6 +2,7 @@ package studycmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -25,6 +26,49 @@ func (m *mute) Update(ctx context.Context, fn func(*study.Tx) error) error {
 		err = &journal.UncertainError{Err: errors.New("the answer is lost")}
 	}
 	return err
+}
+
+func TestAReportThatIsToldAgainAfterAnUncertainWriteIsThereOnce(t *testing.T) {
+	memory := study.NewMemory(study.MemoryOptions{Worker: 7})
+	if _, _, err := study.OpenOrCreate(t.Context(), memory, study.Config{Name: "s", Directions: []study.Direction{study.Minimize}}); err != nil {
+		t.Fatal(err)
+	}
+	st := &mute{Storage: memory}
+	s := &conversation{app: &app{Finder: logkind.Finder{Env: &cli.Env{}}}, opts: sessionOptions{lease: time.Minute}, st: st,
+		running: map[uint64]*runningTrial{}, news: make(chan struct{}, 1)}
+	if _, err := s.ask(t.Context(), &request{Do: "ask"}); err != nil {
+		t.Fatal(err)
+	}
+	for i, tc := range []struct {
+		step, value string
+		mute        bool
+		want        int
+	}{
+		{"1", "0.5", false, 1},
+		{"1", "0.5", false, 2},
+		{"2", `"NaN"`, true, 3},
+		{"2", `"NaN"`, true, 3},
+		{"2", `"NaN"`, false, 3},
+		{"2", `"NaN"`, false, 4},
+		{"3", "1", true, 5},
+		{"3", "2", false, 6},
+	} {
+		var r request
+		if err := json.Unmarshal([]byte(`{"do":"report","trial":0,"step":`+tc.step+`,"values":[`+tc.value+`]}`), &r); err != nil {
+			t.Fatal(err)
+		}
+		st.mute = tc.mute
+		if _, err := s.do(t.Context(), &r); (err != nil) != tc.mute {
+			t.Errorf("report %d: %v", i, err)
+		}
+		now, err := memory.Snapshot().TrialByNumber(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.NumReports() != tc.want {
+			t.Errorf("%d reports after report %d, want %d", now.NumReports(), i, tc.want)
+		}
+	}
 }
 
 func TestTheTrialOfAnAskWhoseAnswerWasLostIsThatOfTheNextAsk(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/internal/studyview"
+	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/space"
@@ -164,6 +165,8 @@ func (r *request) values(st *study.Study) ([]float64, error) {
 	return values, checkCount(st, values)
 }
 
+// report writes an intermediate value. One that is told again, because it was not known
+// whether it was written, is not written again.
 func (s *conversation) report(ctx context.Context, t *runningTrial, r *request) error {
 	_, st, err := s.study()
 	if err != nil {
@@ -173,8 +176,31 @@ func (s *conversation) report(ctx context.Context, t *runningTrial, r *request) 
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, t, func(tx *study.Tx) error {
-		return tx.LifecycleFenced(t.fence, &study.MutateReport{Step: r.Step, Values: values})
+	report := &study.MutateReport{Step: r.Step, Values: values}
+	err = s.change(ctx, t, func(tx *study.Tx) error {
+		if t.unsure != nil && sameReport(t.unsure, report) {
+			if now, err := tx.Snapshot().Trial(t.fence.Trial); err != nil || reported(now, report) {
+				return err
+			}
+		}
+		return tx.LifecycleFenced(t.fence, report)
+	})
+	t.unsure = nil
+	if cli.As[*journal.UncertainError](err) {
+		t.unsure = report
+	}
+	return err
+}
+
+// reported tells whether a report is the latest of its trial.
+func reported(t *study.Trial, r *study.MutateReport) bool {
+	step, values, ok := t.LastReport()
+	return ok && sameReport(r, &study.MutateReport{Step: step, Values: values})
+}
+
+func sameReport(a, b *study.MutateReport) bool {
+	return a.Step == b.Step && slices.EqualFunc(a.Values, b.Values, func(x, y float64) bool {
+		return math.Float64bits(x) == math.Float64bits(y)
 	})
 }
 
