@@ -2,6 +2,7 @@
 
 import math
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -168,6 +169,17 @@ class Search(Case):
         self.assertEqual((study.user_attrs, study.trial(0).user_attrs), ({"data": {"rows": [1, 2]}}, {"note": None}))
         self.assertTrue(math.isnan(study.trial(0).value))
 
+    def test_what_numpy_and_paths_have_is_written_as_json(self):
+        class Array:
+            def tolist(self):
+                return [1, 0.5]
+
+        study = self.study()
+        study.set_user_attr("a", {"array": Array(), "path": pathlib.PurePath("a")})
+        self.assertEqual(study.user_attrs, {"a": {"array": [1, 0.5], "path": "a"}})
+        study.optimize(lambda trial: trial.suggest_int("n", 1.0, 3), n_trials=1)
+        self.assertIs(type(study.best_params["n"]), int)
+
     def test_stop_timeout_and_callbacks(self):
         study = self.study()
         seen = []
@@ -209,6 +221,8 @@ class Failures(Case):
         for wrong in (
             lambda: trial.suggest_float("x", 2, 1), lambda: trial.suggest_int("x", 0, 9, log=True), lambda: trial.suggest_categorical("x", []),
             lambda: trial.suggest_categorical("x", [object()]), lambda: trial.suggest_float("x", 0, math.inf), lambda: trial.report("much", 1),
+            lambda: trial.report("12", 1), lambda: study.tell(trial, b"1"), lambda: study.tell(trial, {0.5: 1}), lambda: study.tell(trial, 10**400),
+            lambda: trial.report(1, 1.5), lambda: trial.suggest_int("x", 1, 2.5), lambda: trial.suggest_float("x", "a", 2),
             lambda: study.tell(trial, [1, 2]), lambda: study.tell(trial, state="done"), lambda: trial.set_user_attr("", 1),
             lambda: foldlog.create_study(self.path, "b", sampler="nobody"), lambda: foldlog.create_study(self.path, "b", direction="up"),
             lambda: foldlog.open_study("http:///s"), lambda: study.enqueue({"x": math.nan}),
@@ -226,6 +240,35 @@ class Failures(Case):
             study.tell(trial, 1)
         with self.assertRaises(foldlog.NotFound):
             foldlog.open_study(self.path, binary="no-such-command")
+
+    @unittest.skipUnless(hasattr(signal, "SIGSTOP"), "the platform cannot stop a process")
+    def test_a_search_goes_on_when_others_have_taken_a_trial(self):
+        study = self.study(lease=0.5, retries=3)
+        session, other = study._session._process.pid, self.open(lease=0.5, retries=3)
+
+        def objective(trial):
+            if trial.number < 2:
+                os.kill(session, signal.SIGSTOP)
+                self.eventually(lambda: other.trial(trial.number).state == "failed")
+                os.kill(session, signal.SIGCONT)
+                if trial.number == 1:
+                    trial.report(0.5, 0)
+            return 0.25
+
+        ended = []
+        with self.assertLogs("foldlog") as logs:
+            study.optimize(objective, n_trials=3, callbacks=[lambda _, trial: ended.append(trial.state)])
+        self.assertEqual(ended, ["failed", "failed", "complete"])
+        self.assertEqual(len(logs.output), 2)
+        self.assertIn("not recorded: 0.25", logs.output[0])
+        self.assertIn("trial 1", logs.output[1])
+        with self.assertRaises(KeyError):
+            study.optimize(lambda trial: {}[1], n_trials=1)
+
+    def test_catch_may_be_one_class(self):
+        study = self.study()
+        study.optimize(lambda trial: 1 / 0, n_trials=2, catch=ArithmeticError)
+        self.assertEqual([t.state for t in study.trials], ["failed", "failed"])
 
     def test_a_closed_study_fails_what_was_not_told(self):
         with self.study() as study:
