@@ -50,6 +50,11 @@ func TestTheGeneralVerbsKnowWhatLiesInABucket(t *testing.T) {
 		}
 	}
 	run(1, "", "verify", root+"/nothing")
+	for _, args := range [][]string{{"inspect", root + "/nothing"}, {"datagen", "status", "p/gone", "--root", root}} {
+		if out := run(1, "", args...); !strings.Contains(out, "hint: ") || strings.Contains(out, "foldlog ls") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
 	if out := run(2, "", "cp", log, root+"/copy.lance"); !strings.Contains(out, "a bucket") {
 		t.Errorf("cp into a bucket: %s", out)
 	}

@@ -114,7 +114,7 @@ func (a *app) serve(ctx context.Context, root string, o *serveOptions) error {
 	if _, err := fmt.Fprintln(a.Out(), url); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	a.Notef("serving %s on %s", root, url)
+	a.Notef("serving %s", root)
 	err = a.serveAll(ctx, s, l, o)
 	return errors.Join(err, s.Close())
 }

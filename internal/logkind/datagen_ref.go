@@ -62,9 +62,17 @@ func (r DatagenRef) Open(ctx context.Context, opts datagen.Options) (*datagen.Lo
 		if r.instead != nil {
 			return nil, r.instead
 		}
-		err = cli.WithHint(err, "foldlog datagen init "+r.String()+" makes one, foldlog ls lists those there are")
+		err = cli.WithHint(err, "foldlog datagen init "+r.String()+" makes one"+r.listing())
 	}
 	return l, err
+}
+
+// listing says how the logs are found that are there. Those in a bucket are not listed.
+func (r DatagenRef) listing() string {
+	if InBucket(r.Root) {
+		return "; check the bucket, the prefix, the pipeline and the experiment"
+	}
+	return ", foldlog ls " + r.Root + " lists those there are"
 }
 
 // refAway takes the path of a log in a bucket or at a server apart.

@@ -60,6 +60,8 @@ func (f Finder) Find(ctx context.Context, operand string) (Located, error) {
 	case kind != nil:
 		f.Debugf("%s is a %s", log, kind.Name())
 		return Located{Kind: kind, Path: log, Name: log}, nil
+	case InBucket(operand):
+		return Located{}, cli.WithHint(fs.ErrNotExist, "check the bucket and the path, s3://BUCKET/PREFIX/datagen_checkpoints/PIPELINE/EXPERIMENT/log.lance of a datagen log")
 	case c.Info == nil:
 		return Located{}, fs.ErrNotExist
 	case c.Info.IsDir() && isRun(filepath.ToSlash(c.Path)):

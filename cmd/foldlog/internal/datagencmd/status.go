@@ -9,6 +9,7 @@ import (
 
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/datagen/pipeline"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
 	"github.com/foldlog/foldlog/internal/logkind"
@@ -19,9 +20,15 @@ func (a *app) statusCmd() *cobra.Command {
 		Use:        "status LOG [--json]",
 		SuggestFor: []string{"show", "list", "ls"},
 		Short:      "Count a log's items by status and step, with failures and writers",
-		Long:       "Count a log's items by status and step, roll failures up by step and type, and\nlist the writers and what there is to maintain.",
-		Example:    "  foldlog datagen status digits/v1",
-		Args:       cmdline.Operands("LOG"),
+		Long: `Count a log's items by status and step, roll failures up by step and type, and list
+the writers. Items "behind" a step have done it last and are not at their end; behind
+"input" are those of which nothing but the given fields is there yet.
+
+A writer is alive, has ended, or is gone: silent, so that others take its items over.
+What it has written is read and durable at once, and merged into the table later, by
+runs as they go or by "datagen merge".`,
+		Example: "  foldlog datagen status digits/v1",
+		Args:    cmdline.Operands("LOG"),
 	}
 	root := rootFlag(c)
 	asJSON := cmdline.JSONFlag(c, "print one JSON object")
@@ -58,7 +65,7 @@ func (a *app) printStatus(w io.Writer, s *datagenview.Status, say *latestFailure
 	}
 	waiting := ""
 	if s.Upkeep.Unmerged > 0 {
-		waiting = fmt.Sprintf("%s in %s to be merged into the table", cli.Plural(s.Upkeep.Waiting, "event"), cli.Plural(s.Upkeep.Unmerged, "generation"))
+		waiting = cli.Plural(s.Upkeep.Waiting, "event") + " to be merged into the table"
 	}
 	err := cli.WriteFields(w, [][2]string{
 		{"log", cli.Safe(s.Path)}, {"events", cli.Count(s.Events)}, {"items", items}, {"status", s.States.String()}, {"suspect", suspects},
@@ -80,6 +87,9 @@ func (a *app) printStatusTables(w io.Writer, s *datagenview.Status, say *latestF
 		t := cli.NewTable(cli.Column{Title: "STEP"}, cli.Column{Title: "DONE", Align: cli.Right}, cli.Column{Title: "ITEMS BEHIND IT", Align: cli.Right})
 		t.Bold = a.Color()
 		for _, st := range s.Steps {
+			if st.Name == pipeline.InputStep && st.Items == 0 {
+				continue // no step of the pipeline's
+			}
 			t.Row(st.Name, cli.Count(st.Completed), cli.Count(int64(st.Items)))
 		}
 		if err := t.Write(w); err != nil {
@@ -115,7 +125,7 @@ func (a *app) printWriters(w io.Writer, writers []datagenview.Writer) error {
 		state := "gone"
 		switch {
 		case x.Sealed:
-			state = "sealed"
+			state = "ended"
 		case x.Alive:
 			state = "alive"
 		}
