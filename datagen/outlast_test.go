@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/foldlog/foldlog/objstore"
@@ -191,13 +192,17 @@ func TestWhatTheStorageRefusesIsNotTriedAgain(t *testing.T) {
 }
 
 func TestOutagesAreToldOnceAndWhenTheyAreOver(t *testing.T) {
+	synctest.Test(t, outagesAreToldOnceAndWhenTheyAreOver)
+}
+
+func outagesAreToldOnceAndWhenTheyAreOver(t *testing.T) {
 	var told []Outage
 	o := outages{tell: func(x Outage) { told = append(told, x) }}
 	down := errors.New("down")
 	o.failed(down) // a moment is not told
 	o.over()
 	o.failed(down)
-	o.now.Began = o.now.Began.Add(-2 * toldAfter)
+	time.Sleep(2 * toldAfter)
 	for range 3 { // of those who wait at the same time
 		o.failed(down)
 	}

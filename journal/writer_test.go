@@ -181,7 +181,7 @@ func TestCallThatIsCancelledBeforeItBeganIsNotPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := newLeaseKeeper(l, 1, DefaultTerm, nil).acquire(once)
+	held, err := newLeaseKeeper(l, 1, MaxTerm, nil).acquire(once)
 	if err != nil {
 		t.Fatal(err)
 	}
