@@ -2,6 +2,7 @@
 // logs that are odd in all ways that have been thought of.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { after, before, test } from 'node:test'
 import { all, bigSeed, bigStep, longName, oddRuns, wideStudy } from './fixtures.mjs'
@@ -128,6 +129,16 @@ test('on a phone every text can be read, everything has a name, and nothing is w
     const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth])
     if (wide > screen) found.push(`${wide} wide on a screen of ${screen}`)
     if (found.length) all[path] = found
+  })
+  assert.deepEqual(all, {})
+})
+
+test('axe finds no fault in any view', { skip }, async () => {
+  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'), all = {}
+  await through({}, async (page, path) => {
+    await page.evaluate(axe => { if (!window.axe) (0, eval)(axe) }, axe)
+    const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'], rules: { 'color-contrast': { enabled: false } } }))
+    if (violations.length) all[path] = violations.map(v => `${v.id}: ${v.nodes.slice(0, 3).map(n => n.html.slice(0, 140)).join(' | ')}`)
   })
   assert.deepEqual(all, {})
 })

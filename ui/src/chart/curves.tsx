@@ -1,5 +1,5 @@
 import { useCallback, useMemo } from 'preact/hooks'
-import { duration, moment, count, value } from '../lib/format'
+import { among, count, duration, moment } from '../lib/format'
 import { type Geom, Plot, type Tip } from './plot'
 import { withoutOutliers } from '../lib/study'
 import { around, type Axis } from './scale'
@@ -95,17 +95,17 @@ export function Curves(p: CurvesProps) {
   const draw = useCallback((g: Geom) => {
     p.bands?.forEach(b => drawBand(g, b))
     const odd = y.kind === 'category' && lines.some(l => l.ys.length > 0)
-    if (odd) drawNote(g, p.logY ? 'no positive value for a logarithmic axis' : 'no finite value')
-    p.marks?.forEach(m => drawMark(g, m))
+    if (odd) drawNote(g, p.logY && lines.some(l => Array.prototype.some.call(l.ys, Number.isFinite)) ? 'no positive value for a logarithmic axis' : 'no finite value')
+    drawMarks(g, p.marks ?? [])
     const many = shown.length > 30 && !shown.some(l => l.bold)
     const first = [...shown].sort((a, b) => Number(!!b.dim) - Number(!!a.dim))
     for (const l of first) if (l.spread) drawSpread(g, l, l.spread)
-    for (const l of first) if (l.key !== p.strong) drawLine(g, l, many, p.strong ? 0.25 : 1)
-    for (const l of shown) if (l.key === p.strong) drawLine(g, l, false, 1, true)
+    for (const l of first) if (l.key !== p.strong) drawLine(g, l, !!y.log, many, p.strong ? 0.25 : 1)
+    for (const l of shown) if (l.key === p.strong) drawLine(g, l, !!y.log, false, 1, true)
   }, [shown, p.bands, p.marks, p.strong, x, y])
 
   const xText = useCallback((v: number) => xKind === 'time' ? moment(v) : xKind === 'relative' ? duration(v) : `step ${Number.isSafeInteger(Math.round(v)) ? '' : 'about '}${count(Math.round(v))}`, [xKind])
-  const tip = useCallback((px: number, py: number, g: Omit<Geom, 'ctx'>): Tip | null => tipOf(shown, px, py, g, xText, p.marks), [shown, xText, p.marks])
+  const tip = useCallback((px: number, py: number, g: Omit<Geom, 'ctx'>): Tip | null => tipOf(shown, px, py, g, xText, y.max - y.min, p.marks), [shown, xText, y, p.marks])
   const stops = useCallback(() => {
     const all = new Set<number>()
     for (const l of lines) for (let i = 0; i < l.xs.length; i++) if (l.xs[i] >= x.min && l.xs[i] <= x.max) all.add(l.xs[i])
@@ -115,7 +115,7 @@ export function Curves(p: CurvesProps) {
   return <Plot height={p.height ?? 220} x={x} y={y} label={p.label} draw={draw} tip={tip} stops={stops} zoom={p.zoom} reset={p.reset} table={table} shared={!!p.zoom} />
 }
 
-function drawLine(g: Geom, l: Line & { smooth: ArrayLike<number> | null }, many: boolean, alpha: number, strong = false) {
+function drawLine(g: Geom, l: Line & { smooth: ArrayLike<number> | null }, log: boolean, many: boolean, alpha: number, strong = false) {
   const { ctx } = g
   ctx.strokeStyle = ctx.fillStyle = l.color
   ctx.lineJoin = 'round'
@@ -124,11 +124,11 @@ function drawLine(g: Geom, l: Line & { smooth: ArrayLike<number> | null }, many:
   if (l.smooth) {
     ctx.globalAlpha = 0.22 * base * alpha
     ctx.lineWidth = 1
-    trace(g, l.xs, l.ys)
+    trace(g, l.xs, l.ys, log)
   }
   ctx.globalAlpha = base * alpha
   ctx.lineWidth = strong || l.bold ? 2.6 : many ? 1 : 1.6
-  trace(g, l.xs, l.smooth ?? l.ys)
+  trace(g, l.xs, l.smooth ?? l.ys, log)
   ctx.setLineDash([])
   drawOdd(g, l)
   ctx.globalAlpha = 1
@@ -147,8 +147,8 @@ function drawSpread(g: Geom, l: Line, spread: number[]) {
   ctx.restore()
 }
 
-/** trace draws what is finite; a value alone between gaps is a dot. */
-function trace(g: Geom, xs: ArrayLike<number>, ys: ArrayLike<number>) {
+/** trace draws what is finite and has a place on the axis; a value alone between gaps is a dot. */
+function trace(g: Geom, xs: ArrayLike<number>, ys: ArrayLike<number>, log: boolean) {
   const { ctx } = g
   ctx.beginPath()
   let down = false, lone = false, lastX = 0, lastY = 0
@@ -156,7 +156,7 @@ function trace(g: Geom, xs: ArrayLike<number>, ys: ArrayLike<number>) {
   const dots: [number, number][] = []
   for (let i = 0; i < xs.length; i++) {
     const v = ys[i]
-    if (!Number.isFinite(v)) {
+    if (!Number.isFinite(v) || log && v <= 0) {
       if (lone) dots.push([lastX, lastY])
       down = lone = false
       continue
@@ -230,6 +230,17 @@ function drawBand(g: Geom, b: Band) {
 
 const markColor = (m: Mark, g: Omit<Geom, 'ctx'>) => m.kind === 'failed' ? g.colors.bad : m.kind === 'interrupted' ? g.colors.warn : m.kind === 'checkpoint' ? g.colors.good : m.kind === 'remark' ? g.colors.muted : g.colors.accent
 
+/** What was said often is a row of ticks, not a bar. */
+function drawMarks(g: Geom, marks: Mark[]) {
+  const ticks = new Set<number>()
+  for (const m of marks) {
+    const place = Math.round(g.x(m.x) / 6)
+    if (m.kind === 'remark' && ticks.has(place)) continue
+    if (m.kind === 'remark') ticks.add(place)
+    drawMark(g, m)
+  }
+}
+
 function drawMark(g: Geom, m: Mark) {
   const x = Math.round(g.x(m.x)) + 0.5
   if (x < g.left || x > g.right + 1) return
@@ -239,7 +250,7 @@ function drawMark(g: Geom, m: Mark) {
   if (m.kind === 'checkpoint') {
     ctx.beginPath(); ctx.moveTo(x, g.bottom - 7); ctx.lineTo(x - 3.5, g.bottom); ctx.lineTo(x + 3.5, g.bottom); ctx.fill()
   } else if (m.kind === 'remark') {
-    ctx.fillRect(x - 1, g.top - 5, 2, 7)
+    ctx.fillRect(x - 1, g.top - 5, 1.5, 6)
   } else {
     ctx.setLineDash(m.kind === 'failed' ? [] : [3, 3])
     ctx.globalAlpha = 0.85
@@ -263,7 +274,7 @@ function nearest(xs: ArrayLike<number>, x: number): number {
 
 const mostRows = 8
 
-function tipOf(lines: (Line & { smooth: ArrayLike<number> | null })[], px: number, py: number, g: Omit<Geom, 'ctx'>, xText: (v: number) => string, marks?: Mark[]): Tip | null {
+function tipOf(lines: (Line & { smooth: ArrayLike<number> | null })[], px: number, py: number, g: Omit<Geom, 'ctx'>, xText: (v: number) => string, span: number, marks?: Mark[]): Tip | null {
   const near: { l: Line; i: number; x: number; y: number; d: number; shown: number }[] = []
   let bestX = Infinity
   const target = (() => { // the pointer in values, by bisection, whatever the scale
@@ -293,7 +304,7 @@ function tipOf(lines: (Line & { smooth: ArrayLike<number> | null })[], px: numbe
     rows: [
       ...rows.slice(0, mostRows).map((r, k) => ({
         color: r.l.color, label: r.l.label, strong: k === 0 && rows.length > 1,
-        value: value(r.l.ys[r.i]) + (r.shown !== r.l.ys[r.i] && Number.isFinite(r.shown) ? ` (${value(r.shown)})` : ''),
+        value: among(r.l.ys[r.i], span) + (r.shown !== r.l.ys[r.i] && Number.isFinite(r.shown) ? ` (${among(r.shown, span)})` : ''),
       })),
       ...marked.map(m => ({ color: markColor(m, g), label: m.label, value: '' })),
     ],

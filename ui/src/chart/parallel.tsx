@@ -4,7 +4,7 @@ import { count, middle, plural } from '../lib/format'
 import type { ParamAxis } from '../lib/study'
 import { useTheme } from '../lib/theme'
 import { colorsOfPage, font, type Tip } from './plot'
-import { type Axis, placeOf, ticks } from './scale'
+import { type Axis, placeOf, ticks, valueAt } from './scale'
 
 interface Props {
   axes: ParamAxis[]
@@ -89,7 +89,8 @@ export function Parallel(p: Props) {
     ctx.fillStyle = ctx.strokeStyle = col.accent
     for (const [a, [lo, hi]] of brush) {
       ctx.globalAlpha = 0.22
-      ctx.fillRect(xAt(a) - 7, bottom - hi * (bottom - top), 14, (hi - lo) * (bottom - top))
+      const high = Math.min(1.04, hi), low = Math.max(-0.03, lo)
+      ctx.fillRect(xAt(a) - 7, bottom - high * (bottom - top), 14, (high - low) * (bottom - top))
       ctx.globalAlpha = 1
     }
     if (hover) { ctx.lineWidth = 2.6; ctx.beginPath(); trace(ctx, hover.k); ctx.stroke() }
@@ -164,11 +165,36 @@ export function Parallel(p: Props) {
       <div class="legend" style={{ padding: '4px 8px 8px' }}>
         <span><i class="swatch" style={{ background: scaleColor(1) }} />best</span><span><i class="swatch" style={{ background: scaleColor(0.05) }} />worst</span>
         {shown.length < complete && <span class="muted">{count(shown.length)} of {plural(complete, 'complete trial')}: the best {count(mostBest)}, and an even sample of the rest</span>}
+        <span class="sr" role="status">{brush.size > 0 ? `${plural(chosen, one, many)} chosen` : ''}</span>
         {brush.size > 0 && <><span>{plural(chosen, one, many)} chosen</span><button class="link" onClick={() => setBrush(new Map())}>Clear</button></>}
         {p.axes.length > most && <span class="muted">the first {most} of {count(p.axes.length)} parameters</span>}
       </div>
+      <details class="sub ranges">
+        <summary>Ranges by their values</summary>
+        <div class="bar">{columns.map((c, a) => <Range key={c.name} column={c} range={brush.get(a)} set={r => { const next = new Map(brush); if (r) next.set(a, r); else next.delete(a); setBrush(next) }} />)}</div>
+      </details>
     </div>
   )
+}
+
+/** Below and above everything on an axis. */
+const under = -1, over1 = 2
+
+/** What is chosen on an axis, in values: for the keyboard, and for whoever wants it exact. */
+function Range({ column: c, range, set }: { column: Column; range?: [number, number]; set: (r: [number, number] | null) => void }) {
+  const { axis } = c
+  if (axis.names) {
+    const at = range ? axis.names.findIndex((_, i) => c.place(i) >= range[0] && c.place(i) <= range[1]) : -1
+    return <label>{c.name}<select value={at} onChange={e => { const i = Number(e.currentTarget.value); set(i < 0 ? null : [c.place(i) - 0.001, c.place(i) + 0.001]) }}><option value={-1}>any</option>{axis.names.map((n, i) => <option key={n} value={i}>{n}</option>)}</select></label>
+  }
+  const text = (part?: number) => part === undefined || part === under || part === over1 ? '' : String(Number(valueAt(axis, part).toPrecision(5)))
+  const type = (k: 0 | 1, typed: string) => {
+    const v = Number(typed), next: [number, number] = [range?.[0] ?? under, range?.[1] ?? over1]
+    next[k] = typed.trim() === '' || Number.isNaN(v) ? [under, over1][k] : c.place(v)
+    set(next[0] === under && next[1] === over1 ? null : next)
+  }
+  const field = (k: 0 | 1) => <input type="text" inputMode="decimal" size={8} aria-label={`${c.name} ${k ? 'to' : 'from'}`} placeholder={String(Number([axis.min, axis.max][k].toPrecision(5)))} value={text(range?.[k])} onChange={e => type(k, e.currentTarget.value)} />
+  return <span role="group" aria-label={c.name}>{c.name} {field(0)} – {field(1)}</span>
 }
 
 /** Lines of about the same rank share a stroke: each for itself takes a browser long. */

@@ -271,7 +271,7 @@ function axes(ctx: CanvasRenderingContext2D, g: Omit<Geom, 'ctx'>, p: PlotProps,
     const x = Math.round(g.x(t.v)) + 0.5
     if (x < g.left - 1 || x > g.right + 1) continue
     const half = ctx.measureText(cut(t.text)).width / 2
-    const at = Math.min(Math.max(x, half), g.right + 10 - half)
+    const at = Math.min(Math.max(x, half), g.right + 6 - half)
     if (at - half < last + 8) continue
     ctx.fillText(cut(t.text), at, g.bottom + 7)
     last = at + half

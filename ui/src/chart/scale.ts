@@ -1,4 +1,4 @@
-import { count, value } from '../lib/format'
+import { among, count, value } from '../lib/format'
 
 export interface Axis {
   min: number
@@ -32,7 +32,7 @@ export function valueAt(a: Axis, part: number): number {
 export function around(min: number, max: number, opts: { log?: boolean; air?: number } = {}): Axis {
   if (!(min <= max)) [min, max] = opts.log ? [1, 10] : [0, 1]
   if (opts.log) {
-    if (min === max) { min /= 2; max *= 2 }
+    if (min === max) { min = Math.max(min / 2, 5e-324); max = Math.min(2 * max, 1.79e308) }
     const air = (max / min) ** (opts.air ?? 0.05)
     return { min: Math.max(min / air, 5e-324), max: Math.min(max * air, 1.79e308), log: true }
   }
@@ -70,7 +70,9 @@ function linearTicks(a: Axis, room: number, whole: boolean): Tick[] {
     const v = i * step
     out.push({ v, text: labelOf(v, step, digits) })
   }
-  return out
+  // Values that differ little: as many digits as tell them apart.
+  const alike = out.some((t, i) => i > 0 && t.text === out[i - 1].text)
+  return alike ? out.map(({ v }) => ({ v, text: v === 0 ? '0' : among(v, step) })) : out
 }
 
 function labelOf(v: number, step: number, digits: number): string {

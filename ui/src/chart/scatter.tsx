@@ -9,6 +9,8 @@ export interface ScatterProps {
   xs: ArrayLike<number>
   ys: ArrayLike<number>
   color: (i: number, g: Geom) => string
+  /** what a point is drawn as, a dot unless told: no difference is one of colour alone */
+  shape?: (i: number) => Shape
   /** points that stand out are drawn last */
   strong?: (i: number) => boolean
   line?: { xs: number[]; ys: number[]; steps?: boolean }
@@ -22,9 +24,11 @@ export interface ScatterProps {
   reset?: () => void
 }
 
+export type Shape = 'dot' | 'ring' | 'cross'
+
 export function Scatter(p: ScatterProps) {
   const grid = useRef<Grid | null>(null)
-  const draw = useCallback((g: Geom) => { grid.current = drawDots(g, p) }, [p.x, p.y, p.xs, p.ys, p.color, p.line, p.strong, p.lost])
+  const draw = useCallback((g: Geom) => { grid.current = drawDots(g, p) }, [p.x, p.y, p.xs, p.ys, p.color, p.shape, p.line, p.strong, p.lost])
   const tip = (px: number, py: number, g: Omit<Geom, 'ctx'>): Tip | null => {
     let i = nearest(grid.current, px, py)
     if (i < 0 && Math.abs(py - (g.top + g.bottom) / 2) < 1) i = column(p, px, g)
@@ -126,7 +130,9 @@ function drawDots(g: Geom, p: ScatterProps): Grid {
   let last = ''
   const put = (i: number, radius: number) => {
     const c = p.color(i, g)
-    if (c !== last) ctx.fillStyle = last = c
+    if (c !== last) ctx.fillStyle = ctx.strokeStyle = last = c
+    const shape = p.shape?.(i)
+    if (shape && shape !== 'dot') { outline(ctx, shape, px[i], py[i], Math.max(2, radius)); return }
     if (radius < 2) { ctx.fillRect(px[i] - radius, py[i] - radius, 2 * radius, 2 * radius); return }
     ctx.beginPath(); ctx.arc(px[i], py[i], radius, 0, 6.3); ctx.fill()
   }
@@ -156,6 +162,14 @@ function drawDots(g: Geom, p: ScatterProps): Grid {
     put(i, r + 1.2)
   }
   return { px, py, across, head, before }
+}
+
+function outline(ctx: CanvasRenderingContext2D, shape: Shape, x: number, y: number, r: number) {
+  ctx.lineWidth = 1.6
+  ctx.beginPath()
+  if (shape === 'ring') ctx.arc(x, y, r - 0.3, 0, 6.3)
+  else { ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x + r, y - r); ctx.lineTo(x - r, y + r) }
+  ctx.stroke()
 }
 
 function drawPath(g: Geom, l: { xs: number[]; ys: number[]; steps?: boolean }, crowd: boolean) {

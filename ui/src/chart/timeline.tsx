@@ -51,6 +51,14 @@ function lanesOf(c: Columns) {
   return { lane, lanes, from, to: to > from ? to : from + 1000 }
 }
 
+/** A cross in the middle of a bar: what failed is told by more than its colour. */
+function strike(ctx: CanvasRenderingContext2D, color: string, x: number, y: number) {
+  ctx.strokeStyle = color
+  ctx.lineWidth = 1.5
+  ctx.beginPath(); ctx.moveTo(x - 2.5, y - 2.5); ctx.lineTo(x + 2.5, y + 2.5); ctx.moveTo(x + 2.5, y - 2.5); ctx.lineTo(x - 2.5, y + 2.5)
+  ctx.stroke()
+}
+
 function drawBars(g: Geom, c: Columns, lane: Int32Array, rowHeight: number, now: number) {
   const { ctx, colors } = g
   const tone: { [s: string]: string } = { c: colors.good, r: colors.live, p: colors.pruned, f: colors.bad, s: colors.warn, w: colors.muted }
@@ -62,7 +70,9 @@ function drawBars(g: Geom, c: Columns, lane: Int32Array, rowHeight: number, now:
     if (x1 < g.left || x0 > g.right) continue
     const y = g.y(lane[i])
     ctx.fillStyle = tone[c.states[i]] ?? colors.muted
-    ctx.fillRect(x0, y - h / 2, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 1 : 0)), h)
+    const wide = Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 1 : 0)), high = c.states[i] === 'p' ? Math.max(2, h / 2) : h
+    ctx.fillRect(x0, y - high / 2, wide, high)
+    if (c.states[i] === 'f' && wide > 5 && h > 5) strike(ctx, colors.panel, x0 + wide / 2, y)
     out.push({ x0, x1, y, i })
   }
   return out

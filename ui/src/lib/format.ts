@@ -11,6 +11,12 @@ export function value(v: number): string {
   return (a >= 1e5 ? count(Math.round(v)) : String(Number(v.toPrecision(5)))).replace(/^-/, '−')
 }
 
+/** A measured value among others: with as many digits as tell those apart that lie in a span. */
+export function among(v: number, span: number): string {
+  const digits = span > 0 && Number.isFinite(v) && v !== 0 ? Math.ceil(Math.log10(Math.abs(v) / span)) + 3 : 0
+  return digits > 5 ? String(Number(v.toPrecision(Math.min(17, digits)))).replace('-', '−') : value(v)
+}
+
 /** A measured value in a column: as value, with its zeros, so that points stand below points. */
 export function column(v: number): string {
   const a = Math.abs(v)

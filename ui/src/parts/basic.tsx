@@ -50,11 +50,12 @@ export function Long({ text, class: name }: { text: string; class?: string }) {
   return <p class={name}>{all ? text : text.slice(0, mostShown) + '…'} <button class="more-text" aria-expanded={all} onClick={() => setAll(!all)}>{all ? 'less' : `all ${count(text.length)} characters`}</button></p>
 }
 
-export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
+/** What went wrong; page if there is nothing else in the view, which it then heads. */
+export function Failure({ error, retry, page }: { error: Error; retry?: () => void; page?: boolean }) {
   const title = error instanceof ApiError && error.status === 404 ? 'Not found' : error instanceof ApiError && error.title || 'Something went wrong'
   return (
     <div class="failure" role="alert">
-      <strong>{title}</strong>
+      {page ? <h1><strong>{title}</strong></h1> : <strong>{title}</strong>}
       {error.message !== title && <p>{error.message}</p>}
       {retry && <button onClick={retry}>Try again</button>}
     </div>

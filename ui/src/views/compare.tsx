@@ -205,7 +205,7 @@ function Differences({ slugs }: { slugs: string[] }) {
     <Panel title="Metadata" note={diff.data ? `${plural(rows.filter(r => !r.same).length, 'difference')}${slugs.length > 20 ? ', of the first 20 runs' : ''}` : undefined}
       actions={<><Check on={all} set={setAll}>What they share too</Check>{diff.data && <Copy text={text()} label="Copy the table" />}</>}>
       <Show of={diff}>{d => d.rows.length === 0 ? <Empty title="These runs do not differ in their metadata" /> : (
-        <div class="scroll"><table class="plain">
+        <div class="scroll" tabIndex={0} role="region" aria-label="Metadata"><table class="plain">
           <thead><tr><th>Key</th>{d.runs.map(r => <th key={r}><a href={at.run(r)}>{r}</a></th>)}</tr></thead>
           <tbody>{d.rows.map(r => (
             <tr key={r.path} class={all && !r.same ? 'differs' : ''}><td class="muted">{r.path}</td>{r.values.map((v, i) => <td key={i} class={v.length < 16 ? 'mono short' : 'mono'}>{r.has[i] ? shorten(v) : <span class="muted">–</span>}</td>)}</tr>

@@ -22,7 +22,7 @@ export function Experiment({ id }: { id: string }) {
   const tab = q.get('tab') ?? 'overview'
   const waiting = detail.error instanceof ApiError && detail.error.status === 503 && !e
   if (waiting) return <div class="panel"><Empty title="The log is being read for the first time">This page shows it as soon as that is done.</Empty></div>
-  if (detail.error && !e) return <><div class="crumbs"><a href={at.datagen}>Datagen</a></div><Failure error={detail.error} retry={detail.reload} /></>
+  if (detail.error && !e) return <><div class="crumbs"><a href={at.datagen}>Datagen</a></div><Failure page error={detail.error} retry={detail.reload} /></>
   return (
     <>
       <div class="head">
@@ -63,7 +63,7 @@ function Roll({ e }: { e: ExperimentDetail }) {
   return (
     <Panel title="Failures" note="by step and type">
       {e.failures.length === 0 ? <Empty title="Nothing has failed" /> : (
-        <div class="scroll"><table class="plain">
+        <div class="scroll" tabIndex={0} role="region" aria-label="Failures by type"><table class="plain">
           <thead><tr><th>Type</th><th>Step</th><th class="right">Failures</th><th class="right">Items</th><th class="right">Last</th></tr></thead>
           <tbody>{e.failures.map(f => <tr key={f.step + f.type}>
             <td class="bad">{f.type}</td><td>{f.step || <span class="muted">outside of steps</span>}</td><td class="right"><b>{count(f.events)}</b></td>
@@ -151,7 +151,7 @@ function Writers({ e }: { e: ExperimentDetail }) {
     <div class="cols">
       <Panel title="Writers" note="whose shards are still there">
         {e.writers.length === 0 ? <Empty title="No writer is there">What they wrote has been merged into the table.</Empty> : (
-          <div class="scroll"><table class="plain"><thead><tr><th>Process</th><th>Run</th><th>State</th><th class="right">Not merged</th></tr></thead>
+          <div class="scroll" tabIndex={0} role="region" aria-label="Writers"><table class="plain"><thead><tr><th>Process</th><th>Run</th><th>State</th><th class="right">Not merged</th></tr></thead>
             <tbody>{e.writers.map(w => <tr key={w.shard}><td>{w.host || <span class="muted">not known</span>} {w.pid > 0 && <span class="muted">{w.pid}</span>}</td><td>{w.run}</td><td>{w.alive ? <State state="running" /> : w.sealed ? 'sealed' : <State state="silent" />}</td><td class="right">{count(w.rows)} rows</td></tr>)}</tbody></table></div>
         )}
       </Panel>

@@ -20,7 +20,7 @@ export function Item({ id, item }: { id: string; item: string }) {
   }, soon)
   const it = fold.data
   const crumbs = <div class="crumbs"><a href={at.datagen}>Datagen</a> / <a href={at.experiment(id)}>{experiment.data ? `${experiment.data.pipeline} / ${experiment.data.experiment}` : 'experiment'}</a> / <a href={at.experiment(id) + '?tab=items'}>items</a></div>
-  if (fold.error && !it) return <>{crumbs}<Failure error={fold.error} retry={fold.reload} /></>
+  if (fold.error && !it) return <>{crumbs}<Failure page error={fold.error} retry={fold.reload} /></>
   return (
     <>
       <div class="head">
@@ -30,7 +30,7 @@ export function Item({ id, item }: { id: string; item: string }) {
       {it?.faults.map((f, i) => <div class="banner bad" role="alert" key={i}><strong>Contradiction at {count(f.seq)}.</strong> {f.what} <span class="mono">{f.events.join(', ')}</span></div>)}
       <div class="cols wide">
         <div style={{ display: 'grid', gap: 20 }}>
-          <Panel title="Fields" note={it ? plural(it.fields.length, 'field') : undefined}><Show of={fold}>{f => f.fields.length === 0 ? <Empty title="No fields yet" /> : <div class="scroll" style={{ maxHeight: 640 }}><table class="plain"><tbody>{f.fields.map(field => (
+          <Panel title="Fields" note={it ? plural(it.fields.length, 'field') : undefined}><Show of={fold}>{f => f.fields.length === 0 ? <Empty title="No fields yet" /> : <div class="scroll" tabIndex={0} role="region" aria-label="Parts" style={{ maxHeight: 640 }}><table class="plain"><tbody>{f.fields.map(field => (
             <tr key={field.name}><td class="muted" style={{ width: 150 }}>{field.name}</td><td>{field.values.map((v, i) => <div key={i}><Value id={id} value={v.value} kind={v.kind} name={field.name} /><div class="note">{v.from.step ? `by ${v.from.step}` : 'with its creation'}, attempt {v.from.attempt}</div></div>)}</td></tr>
           ))}</tbody></table></div>}</Show></Panel>
           {it && it.failures.length > 0 && <Panel title="Failures" note={plural(it.failures.length, 'failure')}><FailureList id={id} list={it.failures} withItem={false} /></Panel>}
@@ -90,7 +90,7 @@ function Tree({ id, item, load }: { id: string; item: string; load: ReturnType<t
   return (
     <Panel title="Tree" note={load.data ? plural(load.data.nodes.length, 'item') : undefined}>
       <Show of={load}>{t => (
-        <div class="scroll" style={{ maxHeight: 700 }}><ul class="tree">{t.nodes.slice(0, 1000).map(n => (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Tree" style={{ maxHeight: 700 }}><ul class="tree">{t.nodes.slice(0, 1000).map(n => (
           <li key={n.item} style={{ paddingLeft: 16 + n.depth * 18 }} aria-current={n.item === item ? 'true' : undefined}>
             <a href={at.item(id, n.item)} title={n.item}>{n.parent && n.item.startsWith(n.parent) ? n.item.slice(n.parent.length).replace(/^\//, '') : n.item}</a><State state={n.status} />{n.orphan && <span class="warn">its parent is missing</span>}
           </li>

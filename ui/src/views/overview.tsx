@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { Spark } from '../chart/spark'
 import { get, number, numbers, post, url } from '../lib/api'
 import { serverNow } from '../lib/clock'
@@ -9,6 +10,7 @@ import { telling } from '../lib/runs'
 import type { ExperimentItem, NameItem, Overview as Body, Page, RunItem, RunSeries, StudyItem, StudyPage } from '../lib/types'
 import { useLoad } from '../lib/use'
 import { Ago, Empty, Failure, Panel, RunState, Show, silentAfter, Stat, State } from '../parts/basic'
+import { LastFailure } from './study/failures'
 import { StateSplit } from './study/states'
 import { isAlive, ItemSplit } from './datagen'
 
@@ -20,10 +22,12 @@ export function Overview() {
   const failed = useLoad('failed', s => get<Page<RunItem>>('runs', { status: 'failed', limit: few }, s))
   const silent = useLoad('silent', s => get<Page<RunItem>>('runs', { status: 'running', where: `updated<${serverNow() - silentAfter}`, limit: few }, s))
   const data = useLoad('datagen', s => get<Page<ExperimentItem>>('datagen', { limit: 200 }, s))
-  const reload = useThrottled(() => { all.reload(); studies.reload(); failed.reload(); silent.reload(); data.reload() }, 1000)
+  const o = all.data
+  const quiet = !!o && o.alive.length === 0 && o.runs.total > 0
+  const latest = useLoad(quiet ? 'latest' : null, s => get<Page<RunItem>>('runs', { sort: '-updated', limit: 5 }, s))
+  const reload = useThrottled(() => { all.reload(); studies.reload(); failed.reload(); silent.reload(); data.reload(); latest.reload() }, 1000)
   useLive('all', () => url('live'), { run: reload, 'run-gone': reload, study: reload, 'study-gone': reload, experiment: reload, 'experiment-gone': reload, reset: reload }, reload)
   if (all.error && !all.data) return <Failure error={all.error} retry={reload} />
-  const o = all.data
   const busy = studies.data?.items.filter(s => s.states.running > 0) ?? []
   const experiments = data.data?.items ?? []
   const making = experiments.filter(e => isAlive(e, serverNow()))
@@ -63,6 +67,11 @@ export function Overview() {
                 <li key={r.slug}><a class="name" href={at.run(r.slug)}>{r.slug}</a><RunState run={r} /><div class="sub">{r.interrupted ? `stopped by ${r.interrupted}` : 'no word why'} at step {count(r.last_step)}, last event <Ago ms={r.last_ms} /></div></li>
               ))}</ul>
               {silent.data.total > few && <a class="more" href={at.runs + '?status=running'}>All {count(silent.data.total)}</a>}
+            </Panel>
+          )}
+          {quiet && silent.data && (
+            <Panel title="Latest runs" note={<a class="link" href={at.runs}>all {count(o.runs.total)}</a>}>
+              <Show of={latest} height={180}>{l => <Alive runs={l.items} studies={[]} making={[]} more={0} />}</Show>
             </Panel>
           )}
         </>
@@ -138,23 +147,20 @@ function Best({ studies }: { studies: StudyItem[] }) {
   )
 }
 
+/** What failed and why, the newest first. */
 function Failed({ runs, studies, experiments }: { runs: Page<RunItem>; studies: StudyItem[]; experiments: ExperimentItem[] }) {
   const bad = studies.filter(s => s.states.failed > 0).slice(0, few)
   const broken = experiments.filter(e => e.states.failed > 0).slice(0, few)
   if (runs.total + bad.length + broken.length === 0) return <Empty title="Nothing has failed" />
+  const line = (key: string, href: string, name: string, kind: string, ms: number, why: ComponentChildren) => ({ ms, row: <li key={key}><span class="name"><a href={href}>{name}</a><span class="kind">{kind}</span></span><span class="muted"><Ago ms={ms} /></span><div class="sub bad clamp">{why}</div></li> })
+  const lines = [
+    ...runs.items.map(r => line('r' + r.slug, at.run(r.slug), r.slug, 'run', r.last_ms, r.failure || 'It did not say why.')),
+    ...bad.map(s => line('s' + s.id, at.study(s.id) + '?tab=trials&state=failed', s.name, 'study', s.last_ms, <>{plural(s.states.failed, 'trial')} of {count(s.trials)} failed<LastFailure study={s} /></>)),
+    ...broken.map(e => line('e' + e.id, at.experiment(e.id) + '?tab=failures', `${e.pipeline} / ${e.experiment}`, 'datagen', e.updated_ms, `${plural(e.states.failed, 'item')} of ${count(e.items)} failed`)),
+  ]
   return (
     <>
-      <ul class="list">
-        {runs.items.map(r => (
-          <li key={r.slug}><span class="name"><a href={at.run(r.slug)}>{r.slug}</a><span class="kind">run</span></span><span class="muted"><Ago ms={r.last_ms} /></span><div class="sub bad">{r.failure || 'It did not say why.'}</div></li>
-        ))}
-        {bad.map(s => (
-          <li key={s.id}><span class="name"><a href={at.study(s.id) + '?tab=trials&state=failed'}>{s.name}</a><span class="kind">study</span></span><span class="muted"><Ago ms={s.last_ms} /></span><div class="sub bad">{plural(s.states.failed, 'trial')} of {count(s.trials)} failed</div></li>
-        ))}
-        {broken.map(e => (
-          <li key={e.id}><span class="name"><a href={at.experiment(e.id) + '?tab=failures'}>{e.pipeline} / {e.experiment}</a><span class="kind">datagen</span></span><span class="muted"><Ago ms={e.updated_ms} /></span><div class="sub bad">{plural(e.states.failed, 'item')} of {count(e.items)} failed</div></li>
-        ))}
-      </ul>
+      <ul class="list">{lines.sort((a, b) => b.ms - a.ms).map(l => l.row)}</ul>
       {runs.total > few && <a class="more" href={at.runs + '?status=failed'}>All {count(runs.total)} failed runs</a>}
     </>
   )

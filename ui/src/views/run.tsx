@@ -44,7 +44,7 @@ export function Run({ slug }: { slug: string }) {
   const run = detail.data
   useLive(detail.error && !run ? 'all' : null, () => url('live'), { run: r => { if (r.slug === slug) anew() }, reset: anew }, anew)
   const tab = q.get('tab') ?? 'charts'
-  if (detail.error && !run) return <><Crumbs /><Failure error={detail.error instanceof ApiError && detail.error.status === 404 ? new ApiError(404, 'Not found', `There is no run “${slug}” under this root.`) : detail.error} retry={detail.reload} /></>
+  if (detail.error && !run) return <><Crumbs /><Failure page error={detail.error instanceof ApiError && detail.error.status === 404 ? new ApiError(404, 'Not found', `There is no run “${slug}” under this root.`) : detail.error} retry={detail.reload} /></>
   return (
     <>
       <Header slug={slug} run={run} />
@@ -79,7 +79,7 @@ function Charts({ run, q, set, feed, s, marks }: { run: RunDetail; q: URLSearchP
     <>
       {groups.map(([group, names]) => (
         <section key={group} aria-label={group || 'metrics'} style={{ display: 'grid', gap: 10 }}>
-          {groups.length > 1 && <h3>{group || 'metrics'} <span class="note">{count(names.length)}</span></h3>}
+          {groups.length > 1 && <h2 class="group">{group || 'metrics'} <span class="note">{count(names.length)}</span></h2>}
           <div class="charts">
             {names.map(name => <RunChart key={name} slug={run.slug} first={run.first_ms} name={name} feed={feed} settings={s} annotations={marks} full={full === name} pinned={pins.includes(name)} onPin={() => pin(name)}
               onFull={() => set({ chart: full === name ? null : name })} zoom={zoom} reset={reset} />)}

@@ -105,8 +105,8 @@ export function columnsOf(extra: string[], best?: Map<string, number>): Column<R
     { key: 'slug', title: 'Name', width: 190, grow: true, sort: 'slug', cell: r => <><i class="swatch" style={{ background: colorOf(r.slug), marginRight: 9 }} /><a href={at.run(r.slug)}>{r.slug}</a>{r.tags.map(t => <span class="tag" key={t} style={{ marginLeft: 6 }}>{t}</span>)}</> },
     { key: 'status', title: 'Status', width: 112, sort: 'status', cell: r => <RunState run={r} /> },
     ...own,
-    { key: 'step', title: 'Step', width: 70, right: true, sort: 'step', down: true, cell: r => count(r.last_step) },
-    { key: 'points', title: 'Points', width: 84, right: true, sort: 'points', down: true, cell: r => count(r.points) },
+    { key: 'step', title: 'Step', width: 96, right: true, sort: 'step', down: true, cell: r => <span title={count(r.last_step)}>{count(r.last_step)}</span> },
+    { key: 'points', title: 'Points', width: 96, right: true, sort: 'points', down: true, cell: r => count(r.points) },
     { key: 'took', title: 'Time', width: 104, right: true, cell: r => duration(r.last_ms - r.first_ms) },
     { key: 'why', title: 'Stage or failure', width: 150, grow: true, sort: 'failure', cell: r => r.failure ? <span class="bad" title={r.failure}>{r.failure}</span> : r.interrupted ? <span class="warn">stopped by {r.interrupted}</span> : r.stage },
     { key: 'updated', title: 'Last event', width: 118, right: true, sort: 'updated', down: true, cell: r => <Ago ms={r.last_ms} /> },
@@ -127,9 +127,9 @@ export function Columns({ chosen, set }: { chosen: string[]; set: (cols: string[
     <span onFocusCapture={() => setOpen(true)} onMouseEnter={() => setOpen(true)}>
       <Menu label={`Columns${chosen.length ? ` ${chosen.length}` : ''}`}>
         <input type="search" placeholder="Find a metric or key" aria-label="Find a metric or key" value={typed} onInput={e => type(e.currentTarget.value)} />
-        {names.data && names.data.items.length > 0 && <h3>Metrics</h3>}
+        {names.data && names.data.items.length > 0 && <h2 class="group">Metrics</h2>}
         {names.data?.items.map(n => box('metric:' + n.name, n.name, n.runs))}
-        {keys.data && keys.data.items.length > 0 && <h3>Metadata</h3>}
+        {keys.data && keys.data.items.length > 0 && <h2 class="group">Metadata</h2>}
         {keys.data?.items.map(n => box(n.name, n.name, n.runs))}
         {names.data && keys.data && names.data.total + keys.data.total > 120 && <span class="note">There are more: type to find them.</span>}
         {names.data?.total === 0 && keys.data?.total === 0 && <span class="note">Nothing of that name.</span>}

@@ -8,6 +8,7 @@ import type { BestTrial, LiveTrials, StudyDetail, TrialDetail, TrialItem } from 
 import { useLoad } from '../lib/use'
 import { Ago, Choice, Copy, Empty, Failure, Panel, Show, Stat, State, Tabs } from '../parts/basic'
 import { CurvesTab, FrontTab, History, ImportanceBars, OutboxTab, Parameters, TimelineTab } from './study/tabs'
+import { Failures } from './study/failures'
 import { Trials } from './study/trials'
 import { StateSplit } from './study/states'
 
@@ -39,7 +40,7 @@ export function Study({ id }: { id: string }) {
   const objective = Math.min(Number(q.get('objective')) || 0, Math.max(0, (s?.metrics.length ?? 1) - 1))
   const many = (s?.directions.length ?? 1) > 1
   const tab = q.get('tab') ?? 'overview'
-  if (detail.error && !s) return <><div class="crumbs"><a href={at.studies}>Studies</a></div><Failure error={detail.error instanceof ApiError && detail.error.status === 404 ? new ApiError(404, 'Not found', 'There is no such study under this root.') : detail.error} retry={detail.reload} /></>
+  if (detail.error && !s) return <><div class="crumbs"><a href={at.studies}>Studies</a></div><Failure page error={detail.error instanceof ApiError && detail.error.status === 404 ? new ApiError(404, 'Not found', 'There is no such study under this root.') : detail.error} retry={detail.reload} /></>
   const tabs: [string, string, string?][] = [['overview', 'Overview'], ['params', 'Parameters'], ['curves', 'Curves'], ['timeline', 'Timeline'], ['trials', 'Trials', s ? count(s.trials) : ''], ['outbox', 'Outbox']]
   return (
     <>
@@ -58,7 +59,7 @@ export function Study({ id }: { id: string }) {
           return (
             <>
               {many && <FrontTab {...p} />}
-              <div class="cols wide"><div class="stack"><History {...p} /><About s={s} c={c} /></div><div class="stack">{!many && s.best && <Best s={{ ...s, best: s.best }} c={c} />}<ImportanceBars {...p} /></div></div>
+              <div class="cols wide"><div class="stack"><History {...p} /><About s={s} c={c} /></div><div class="stack">{!many && s.best && <Best s={{ ...s, best: s.best }} c={c} />}{s.states.failed > 0 && <Failures study={s} />}<ImportanceBars {...p} /></div></div>
             </>
           )
         }}</Show>

@@ -19,7 +19,7 @@ export function Trial({ id, number: n }: { id: string; number: string }) {
   const t = trial.data, s = study.data
   const lines = useMemo(() => !t || !s ? [] : t.curve.values.map((v, i) => ({ key: String(i), label: s.metrics[i], color: colorAt(i), xs: numbers(t.curve.steps), ys: numbers(v) })), [t, s])
   const crumbs = <div class="crumbs"><a href={at.studies}>Studies</a> / <a href={at.study(id)}>{s?.name ?? '…'}</a></div>
-  if (trial.error && !t) return <>{crumbs}<Failure error={trial.error} retry={trial.reload} /></>
+  if (trial.error && !t) return <>{crumbs}<Failure page error={trial.error} retry={trial.reload} /></>
   const last = s ? s.trials - 1 : 0, k = Number(n)
   return (
     <>

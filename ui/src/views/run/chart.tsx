@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { type Band, Curves, type Line, type Mark, type XKind } from '../../chart/curves'
 import { colorAt, colorOf } from '../../lib/color'
-import { count, plural, value } from '../../lib/format'
+import { among, count, plural, value } from '../../lib/format'
 import { type Feed, marked, useCurve } from '../../lib/feed'
 import { number } from '../../lib/api'
 import { seriesText, type Piece } from '../../lib/runs'
@@ -50,6 +50,7 @@ function Seen(p: RunChartProps) {
   const marks = useMemo(() => s.marks ? marksOf(p.annotations, s.x, p.first) : [], [p.annotations, s.x, s.marks])
   const last = lastOf(curve?.pieces ?? [])
   const odd = curve ? curve.pieces.reduce((n, c) => n + c.values.filter(v => !Number.isFinite(v)).length, 0) : 0
+  const hidden = s.logY && curve ? curve.pieces.reduce((n, c) => n + c.values.filter(v => v <= 0 && Number.isFinite(v)).length, 0) : 0
   const [low, high] = useMemo(() => boundsOf(curve?.pieces ?? []), [curve])
   const points = curve ? curve.pieces.reduce((n, c) => n + c.values.length, 0) : 0
   const label = curve ? `${p.name}: ${plural(curve.total, 'point')}, last ${last === null ? 'none' : value(last)}` : p.name
@@ -70,7 +71,8 @@ function Seen(p: RunChartProps) {
       <footer>
         {curve?.sampled && <span title="The ends, and of each stretch the lowest, the highest and what is no number">sampled: {count(points)} of {count(curve.total)} points{s.range ? '' : ', zoom for detail'}</span>}
         {curve && !curve.sampled && <span>{plural(curve.total, 'point')}</span>}
-        {low < high && <span>from {value(low)} to {value(high)}</span>}
+        {low < high && <span>from {among(low, high - low)} to {among(high, high - low)}</span>}
+        {hidden > 0 && <span class="warn">{count(hidden)} not above 0, which a logarithmic axis lacks</span>}
         {odd > 0 && <span class="bad">{count(odd)} not finite</span>}
         {lines.some(l => l.dim) && <span>older copies are pale</span>}
         {seriesOf(curve?.pieces ?? []).map((t, i) => <span key={t} style={{ display: 'inline-flex', gap: 6, alignItems: 'center' }}><i class="swatch" style={{ background: colorAt(i) }} />{t || 'plain'}</span>)}
@@ -135,7 +137,7 @@ function ValueTable({ pieces, height }: { pieces: Piece[]; height: number }) {
   const rows = pieces.flatMap(p => p.values.map((v, i) => [p.steps[i], p.segment + 1, seriesText(p.series), v, p.older] as const))
   const text = 'step\tprocess\tseries\tvalue\n' + rows.map(r => r.slice(0, 4).join('\t')).join('\n')
   return (
-    <div class="scroll" style={{ height, maxHeight: height }}>
+    <div class="scroll" tabIndex={0} role="region" aria-label="Values" style={{ height, maxHeight: height }}>
       <table class="plain">
         <thead><tr><th class="right">Step</th><th class="right">Process</th><th class="right">Value <Copy text={text} label="Copy all values" /></th></tr></thead>
         <tbody>{rows.slice(-500).map(([step, segment, , v, older], i) => <tr key={i} class={older ? 'muted' : ''}><td class="right">{count(step)}</td><td class="right">{segment}</td><td class="right">{value(v)}</td></tr>)}</tbody>

@@ -30,7 +30,7 @@ export function Details({ run, reload }: { run: RunDetail; reload: () => void })
       <div style={{ display: 'grid', gap: 20 }}>
         <Labels run={run} reload={reload} />
         <Panel title="Processes" note="one for each time the run was opened">
-          <div class="scroll"><table class="plain">
+          <div class="scroll" tabIndex={0} role="region" aria-label="Processes"><table class="plain">
             <thead><tr><th>#</th><th>Began</th><th class="right">Steps</th><th class="right">Points</th><th>Ended</th></tr></thead>
             <tbody>{run.processes.map((p, i) => (
               <tr key={i}>
@@ -54,7 +54,7 @@ function Sources({ sources }: { sources: unknown }) {
   const list = Array.isArray(sources) ? sources : []
   return (
     <Panel title="Sources" note={plural(list.length, 'file')}>
-      <div class="scroll"><table class="plain">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Sources"><table class="plain">
         <thead><tr><th>Path</th><th>SHA-256</th></tr></thead>
         <tbody>{list.map((s, i) => <tr key={i}><td class="mono">{text(s?.path ?? s)}</td><td class="mono">{text(s?.sha256 ?? '').slice(0, 12)} {s?.sha256 && <Copy text={text(s.sha256)} label="Copy the hash" />}</td></tr>)}</tbody>
       </table></div>
@@ -113,9 +113,9 @@ function Row({ a, run }: { a: Annotation; run: RunDetail }) {
   const step = Number(a.step), around = Math.max(5, Math.round((Number(run.last_step) || 0) / 50))
   return (
     <tr>
-      <td class="short">{moment(a.ts_ms)}</td>
-      <td class="right">{Number.isSafeInteger(step) ? <a class="link" href={`${at.run(run.slug)}?from=${Math.max(0, step - around)}&to=${step + around}`} title="Show the curves around it">{count(a.step)}</a> : count(a.step)}</td>
-      <td class={a.class === 'failed' ? 'short bad' : a.class === 'interrupted' ? 'short warn' : 'short muted'}>{a.class === 'other' ? '' : a.class}</td>
+      <td class="short fit">{moment(a.ts_ms)}</td>
+      <td class="right fit">{Number.isSafeInteger(step) ? <a class="link" href={`${at.run(run.slug)}?from=${Math.max(0, step - around)}&to=${step + around}`} title="Show the curves around it">{count(a.step)}</a> : count(a.step)}</td>
+      <td class={a.class === 'failed' ? 'short fit bad' : a.class === 'interrupted' ? 'short fit warn' : 'short fit muted'}>{a.class === 'other' ? '' : a.class}</td>
       <td class="pre">{a.text}{Object.keys(a.metadata).length > 0 && <div class="note mono">{flat(a.metadata).map(([k, v]) => `${k}=${v}`).join('  ')}</div>}</td>
     </tr>
   )

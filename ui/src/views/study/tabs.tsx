@@ -3,7 +3,7 @@ import { Curves, type Line } from '../../chart/curves'
 import { Parallel } from '../../chart/parallel'
 import type { Geom } from '../../chart/plot'
 import { around, type Axis } from '../../chart/scale'
-import { Scatter } from '../../chart/scatter'
+import { Scatter, type Shape } from '../../chart/scatter'
 import { Timeline } from '../../chart/timeline'
 import { get, number, numbers, seg } from '../../lib/api'
 import { scaleColor, scaleColors } from '../../lib/color'
@@ -16,10 +16,13 @@ import type { Front, Importance, Outbox, StudyDetail, TrialCurves } from '../../
 import { useLoad, useSeen } from '../../lib/use'
 import { Check, Choice, Empty, Panel, Show } from '../../parts/basic'
 import { stateOf, stateTone } from './states'
+import { axisOf, spread, TwoParams } from './two'
 
 export interface TabProps { study: StudyDetail; columns: Columns; objective: number }
 
 const toneOf = (letter: string, g: Geom) => letter === 'c' ? g.colors.accent : letter === 'r' ? g.colors.live : letter === 'p' ? g.colors.pruned : letter === 'f' ? g.colors.bad : g.colors.muted
+
+const shapeOf: { [state: string]: Shape } = { p: 'ring', f: 'cross' }
 
 export function tipRows(s: StudyDetail, c: Columns, i: number) {
   return {
@@ -42,18 +45,21 @@ export function History({ study, columns, objective }: TabProps) {
   const [x, y] = useMemo((): [Axis, Axis] => {
     const shown = finite(ys, i => !log || ys[i] > 0)
     const [lo, hi] = all || log ? [minOf(shown), maxOf(shown)] : withoutOutliers(shown)
-    return [{ min: -1, max: Math.max(10, columns.numbers.length), kind: 'integer', label: 'trial' }, around(lo, hi, { log: log && lo > 0 })]
+    const across: Axis = { min: -1, max: Math.max(10, columns.numbers.length), kind: 'integer', label: 'trial' }
+    if (shown.length === 0) return [across, { min: 0, max: 1, kind: 'category' }]
+    return [across, around(lo, hi, { log: log && lo > 0 })]
   }, [columns, objective, log, all])
   const color = useCallback((i: number, g: Geom) => toneOf(columns.states[i], g), [columns])
+  const shape = useCallback((i: number) => shapeOf[columns.states[i]] ?? 'dot', [columns])
   const strong = useCallback((i: number) => best.at.has(i), [best])
   const line = useMemo(() => ({ ...best, steps: true }), [best])
   const lost = useCallback((i: number) => columns.states[i] === 'f', [columns])
   const hidden = useMemo(() => ys.reduce((n, v) => n + (v < y.min || v > y.max ? 1 : 0), 0), [ys, y])
   return (
     <Panel title="History" note={`${study.metrics[objective]}, ${down ? 'lower' : 'higher'} is better`} actions={<><Check on={log} set={setLog}>Log y</Check><Check on={all} set={setAll}>Outliers</Check></>}>
-      <Scatter x={x} y={y} xs={columns.numbers} ys={ys} color={color} strong={strong} line={line} lost={lost} height={300} label={`History of ${plural(columns.numbers.length, 'trial')}, best ${value(best.ys.at(-1) ?? NaN)}`}
+      <Scatter x={x} y={y} xs={columns.numbers} ys={ys} color={color} shape={shape} strong={strong} line={line} lost={lost} height={300} label={`History of ${plural(columns.numbers.length, 'trial')}, best ${value(best.ys.at(-1) ?? NaN)}`}
         tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} />
-      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />complete, and the best so far as a line</span><span><i class="swatch" style={{ background: 'var(--pruned)' }} />pruned</span>{columns.states.includes('f') && <span><i class="swatch" style={{ background: 'var(--bad)' }} />failed, at the edge if without a value</span>}{hidden > 0 && <span class="muted">{plural(hidden, 'outlier')} out of sight</span>}</div>
+      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />complete, and the best so far as a line</span>{columns.states.includes('p') && <span><i class="swatch ring" style={{ color: 'var(--pruned)' }} />pruned</span>}{columns.states.includes('f') && <span><i class="swatch cross" style={{ color: 'var(--bad)' }} />failed, at the edge if without a value</span>}{y.kind === 'category' && <span class="muted">{log ? 'no trial has a positive value' : 'no trial has a value yet'}</span>}{hidden > 0 && <span class="muted">{plural(hidden, 'outlier')} out of sight</span>}</div>
     </Panel>
   )
 }
@@ -118,6 +124,7 @@ export function Parameters({ study, columns, objective }: TabProps) {
       {axes.length > 0 && <Panel title="Parallel coordinates" note="each line is a complete trial, the best are on top; drag along an axis to choose a range">
         <Parallel axes={axes} objective={result} rank={rank} open={i => go(at.trial(study.id, i))} tip={i => tipRows(study, columns, i)} />
       </Panel>}
+      {names.length > 1 && <TwoParams study={study} columns={columns} objective={objective} names={names} rank={rank} />}
       <div class="charts">
         {axes.map(a => <Slice key={a.name} axis={a} y={y} ys={ys} color={color} study={study} columns={columns} objective={objective} />)}
       </div>
@@ -129,8 +136,7 @@ export function Parameters({ study, columns, objective }: TabProps) {
 /** Results by one parameter, drawn when it comes into sight. */
 function Slice({ axis: a, y, ys, color, study, columns, objective }: TabProps & { axis: ParamAxis; y: Axis; ys: Float64Array; color: (i: number) => string }) {
   const [ref, seen] = useSeen<HTMLDivElement>()
-  const x = useMemo((): Axis => a.names ? { min: a.min, max: a.max, kind: 'category', names: a.names } : a.log ? around(a.min, a.max, { log: true, air: 0.02 }) : around(a.min, a.max, { air: 0.02 }), [a])
-  const xs = useMemo(() => a.names ? a.at.map((v, i) => v + (((i * 2654435761) % 1000) / 1000 - 0.5) * 0.5) : a.at, [a])
+  const x = useMemo(() => axisOf(a), [a]), xs = useMemo(() => spread(a), [a])
   return (
     <Panel title={a.name} note={a.log ? 'logarithmic' : undefined}>
       <div ref={ref} style={{ minHeight: 228 }}>{seen && <Scatter x={x} y={y} xs={xs} ys={ys} color={color} height={220} label={`${study.metrics[objective]} by ${a.name}`} tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} />}</div>
@@ -191,7 +197,7 @@ export function TimelineTab({ study, columns }: TabProps) {
     <Panel title="Timeline" note="each bar is a trial, each row a worker; drag to zoom">
       <Timeline columns={columns} open={i => go(at.trial(study.id, i))}
         tip={i => ({ title: `trial ${i}, ${stateOf[columns.states[i]]}`, rows: [{ label: 'began', value: moment(columns.started[i]) }, { label: 'took', value: columns.ended[i] ? duration(columns.ended[i] - columns.started[i]) : 'still running' }, ...study.metrics.map((m, k) => ({ label: m, value: value(columns.values[k][i]) }))] })} />
-      <div class="body legend">{Object.entries(stateTone).filter(([s]) => s !== 'waiting').map(([s, tone]) => <span key={s}><i class="swatch" style={{ background: `var(--${tone})` }} />{s}</span>)}</div>
+      <div class="body legend">{Object.entries(stateTone).filter(([s]) => s !== 'waiting' && study.states[s as keyof typeof study.states] > 0).map(([s, tone]) => <span key={s}><i class={s === 'pruned' ? 'swatch half' : s === 'failed' ? 'swatch cross' : 'swatch'} style={{ [s === 'failed' ? 'color' : 'background']: `var(--${tone})` }} />{s}</span>)}</div>
     </Panel>
   )
 }
@@ -201,7 +207,7 @@ export function OutboxTab({ study }: TabProps) {
   return (
     <Panel title="Outbox" note="what is still to be done after trials ended, such as a retry">
       <Show of={load}>{d => d.items.length === 0 ? <Empty title="Everything has been delivered" /> : (
-        <div class="scroll"><table class="plain">
+        <div class="scroll" tabIndex={0} role="region" aria-label="Outbox"><table class="plain">
           <thead><tr><th>Trial</th><th>Epoch</th><th>Next</th><th>Effects</th></tr></thead>
           <tbody>{d.items.map(i => <tr key={i.number + i.epoch}><td><a class="link" href={at.trial(study.id, i.number)}>{i.number}</a></td><td>{i.epoch}</td><td>{i.phase}</td><td>{i.effects.map(e => `${e.name}${e.done ? ' ✓' : ''}`).join(', ')}</td></tr>)}</tbody>
         </table>{d.total > d.items.length && <p class="note" style={{ padding: 12 }}>The first {count(d.items.length)} of {count(d.total)}.</p>}</div>
