@@ -42,6 +42,16 @@ func (x *index) add(path string) {
 	x.ready.Signal()
 }
 
+// now reads what has come to a stream before it returns, so that who is told that it is
+// there finds it everywhere. Where very much is left to be read, the others do it.
+func (x *index) now(path string) {
+	more, err := x.server.store.Update(path)
+	x.server.stats.indexed.Add(1)
+	if more || err != nil {
+		x.add(path)
+	}
+}
+
 // pending is how many streams wait to be read.
 func (x *index) pending() int64 {
 	x.mu.Lock()

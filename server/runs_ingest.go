@@ -60,9 +60,13 @@ func (s *Server) ingest(ctx context.Context, in *ingestInput) (*ingestOutput, er
 	if err != nil {
 		return nil, err
 	}
-	end, err := s.sink.append(in.Slug, in.Stream, offset, in.RawBody)
+	name := path.Join(metrics.RunsDir, metrics.EncodeSlug(in.Slug), in.Stream+metrics.Extension)
+	end, err := s.sink.append(name, offset, in.RawBody)
 	if err != nil {
 		return nil, s.answer(err)
+	}
+	if len(in.RawBody) > 0 {
+		s.index.now(name)
 	}
 	return &ingestOutput{metrics.Ack{Run: in.Slug, Stream: in.Stream, Offset: end, Page: s.page(ctx, "/runs/", in.Slug)}}, nil
 }
@@ -173,8 +177,7 @@ func newSink(root *os.Root, stats *stats, wrote func(string)) *sink {
 
 // append puts whole lines at an offset of a stream and returns its end. What is
 // there already is compared and passed over.
-func (s *sink) append(slug, id string, offset int64, lines []byte) (int64, error) {
-	name := path.Join(metrics.RunsDir, metrics.EncodeSlug(slug), id+metrics.Extension)
+func (s *sink) append(name string, offset int64, lines []byte) (int64, error) {
 	f := s.hold(name)
 	defer s.release(f)
 	f.mu.Lock()

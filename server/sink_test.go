@@ -60,3 +60,30 @@ func TestATagIsAcknowledgedOnceItsFileIsDurable(t *testing.T) {
 		t.Errorf("the directory was synced %d times", synced)
 	}
 }
+
+// TestWhatIsAcknowledgedIsSeenAtOnce asks in every way for what has just been sent.
+func TestWhatIsAcknowledgedIsSeenAtOnce(t *testing.T) {
+	s := newSite(t, Options{})
+	s.index.mu.Lock() // nobody reads in the background
+	s.index.ended = true
+	s.index.ready.Broadcast()
+	s.index.mu.Unlock()
+	text, at := stream("run", 60), 0
+	for n := range 60 {
+		end := len(stream("run", n+1))
+		s.post(streamAt("run", firstLine(text), at), []byte(text[at:end]), nil)
+		at = end
+		want := Count(n + 2)
+		var list RunPage
+		var run RunDetail
+		var series SeriesAnswer
+		s.get("/api/v1/runs", &list)
+		s.get("/api/v1/runs/run", &run)
+		s.post("/api/v1/series", map[string]any{"runs": []string{"run"}, "names": []string{"loss"}}, &series)
+		if len(list.Items) != 1 || list.Items[0].Events != want || run.Events != want || series.Runs[0].Curves[0].Total != want-1 {
+			t.Fatalf("after %d events: %+v, %d, %d points", want, list.Items, run.Events, series.Runs[0].Curves[0].Total)
+		}
+	}
+	s.post(streamAt("run", firstLine(text), 0), []byte(text), nil) // once more, as after a lost answer
+	s.get("/api/v1/runs/run", new(RunDetail))
+}

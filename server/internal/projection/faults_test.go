@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -162,5 +164,56 @@ func TestAStreamThatIsReadAnewIsNotEmpty(t *testing.T) {
 	r, at, err := w.store.Read(w.store.Run("run"), []string{"loss"}, Query{})
 	if err != nil || r[0] == nil || r[0].Total != 10 || at[0].Offset == 0 {
 		t.Errorf("%+v %v %v", r, at, err)
+	}
+}
+
+// Two who find a file gone, and it comes again between them, leave the stream that came.
+func TestAStreamThatCameAgainIsNotRemoved(t *testing.T) {
+	w := newWorld(t)
+	w.append("a.jsonl", simple(0, 10))
+	w.update("a.jsonl")
+	late := w.store.streams["a.jsonl"]
+	if late.remove(late.isGone); w.store.Run("run") == nil {
+		t.Fatal("the stream is there, and its run is gone")
+	}
+	if err := os.Remove(filepath.Join(w.root, "a.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	w.update("a.jsonl")
+	if len(w.store.Paths()) != 0 || w.store.Run("run") != nil {
+		t.Fatal("the stream is not removed")
+	}
+	w.append("a.jsonl", simple(0, 5))
+	w.update("a.jsonl")
+	late.remove(late.isGone)
+	if _, err := late.catchUp(); !errors.Is(err, errRemoved) {
+		t.Error(err)
+	}
+	if run := w.store.Run("run"); run == nil || run.Metrics != 5 {
+		t.Errorf("%+v", run)
+	}
+}
+
+// Points whose file is lost are made anew.
+func TestPointsThatAreLostAreMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	w.append("a.jsonl", simple(0, 20_000))
+	w.update("a.jsonl")
+	if err := w.store.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	read := func() int64 {
+		r, _, err := w.store.Read(w.store.Run("run"), []string{"loss"}, Query{Points: 50, Ranged: true, From: 3, To: 19_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r[0].Total
+	}
+	before := read()
+	if err := os.Remove(w.store.streams["a.jsonl"].pointsPath()); err != nil {
+		t.Fatal(err)
+	}
+	if after := read(); after != before {
+		t.Errorf("%d points of %d", after, before)
 	}
 }

@@ -47,9 +47,13 @@ type Position struct {
 // name that it does not have, and what that moment was.
 func (s *Store) Read(run *Run, names []string, q Query) ([]*Reading, []Position, error) {
 	r, at, err := s.read(run, names, q)
-	if errors.Is(err, errCodec) || errors.Is(err, errAnew) || errors.Is(err, os.ErrNotExist) {
+	for try := range 2 {
+		missing := errors.Is(err, os.ErrNotExist)
+		if !missing && !errors.Is(err, errCodec) && !errors.Is(err, errAnew) {
+			break
+		}
 		// The projection of a stream is damaged, or was made anew meanwhile.
-		if err = s.rebuild(run, errors.Is(err, errCodec)); err == nil {
+		if err = s.rebuild(run, errors.Is(err, errCodec) || missing && try > 0); err == nil {
 			r, at, err = s.read(run, names, q)
 		}
 	}
@@ -72,7 +76,7 @@ func (s *Store) rebuild(run *Run, force bool) error {
 		}
 		for more := true; more; {
 			var err error
-			if more, err = st.catchUp(); err != nil {
+			if more, err = st.catchUp(); err != nil && !errors.Is(err, errRemoved) {
 				return err
 			}
 		}

@@ -149,43 +149,66 @@ func (s *Store) Digest(path string) *Digest {
 // Update reads what has come to a stream, up to 16 MiB; more tells that there is
 // more. A file that is gone is removed.
 func (s *Store) Update(path string) (more bool, err error) {
-	s.mu.Lock()
-	st := s.streams[path]
-	if st == nil {
-		st = &stream{path: path, store: s}
-		s.streams[path] = st
+	for {
+		s.mu.Lock()
+		st := s.streams[path]
+		if st == nil {
+			st = &stream{path: path, store: s}
+			s.streams[path] = st
+		}
+		s.mu.Unlock()
+		more, err = st.catchUp()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			st.remove(st.isGone)
+			return false, nil
+		case !errors.Is(err, errRemoved):
+			return more, err
+		}
 	}
-	s.mu.Unlock()
-	more, err = st.catchUp()
-	if errors.Is(err, fs.ErrNotExist) {
-		s.Remove(path)
-		return false, nil
-	}
-	return more, err
 }
+
+// errRemoved is of a stream that was removed meanwhile, and may be there anew.
+var errRemoved = errors.New("the stream was removed")
 
 // Remove forgets a stream.
 func (s *Store) Remove(path string) {
+	if st := s.stream(path); st != nil {
+		st.remove(func() bool { return true })
+	}
+}
+
+// remove forgets the stream if it is still so. While it goes nobody begins another one of
+// its path, which would have the same files.
+func (s *stream) remove(still func() bool) {
 	s.mu.Lock()
-	st := s.streams[path]
-	delete(s.streams, path)
-	s.mu.Unlock()
-	if st == nil {
+	defer s.mu.Unlock()
+	if s.gone || !still() {
 		return
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.gone = true
-	if s.dir != "" {
-		os.Remove(st.pointsPath())
+	s.gone = true
+	if s.store.dir != "" {
+		os.Remove(s.pointsPath())
 	}
-	if err := s.catalog.drop(path); err != nil {
-		s.log.Warn("projection not written", "stream", path, "err", err)
+	if err := s.store.catalog.drop(s.path); err != nil {
+		s.store.log.Warn("projection not written", "stream", s.path, "err", err)
 	}
-	if st.published != nil {
-		s.announce(st.published, nil)
+	if s.published != nil {
+		s.store.announce(s.published, nil)
 	}
-	st.digest, st.published, st.state, st.record = nil, nil, nil, place{}
+	s.digest, s.published, s.state, s.record = nil, nil, nil, place{}
+	s.store.mu.Lock()
+	delete(s.store.streams, s.path)
+	s.store.mu.Unlock()
+}
+
+// isGone tells whether the file is not there: it may have come again.
+func (s *stream) isGone() bool {
+	f, err := s.store.open(s.path)
+	if err == nil {
+		f.Close()
+	}
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Anew is how often a stream had to be read from its beginning although it was known:

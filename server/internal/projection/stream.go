@@ -60,7 +60,7 @@ func (s *stream) catchUp() (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
-		return false, nil
+		return false, errRemoved
 	}
 	f, err := s.store.open(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
