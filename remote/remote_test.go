@@ -126,7 +126,7 @@ func TestAJournalAtAServerIsOneForAll(t *testing.T) {
 				return
 			}
 			for range each {
-				trial, err := asktell.Ask(ctx, mine, id, nil)
+				trial, err := asktell.Ask(ctx, mine, id, asktell.AskOptions{})
 				if err == nil {
 					err = mine.Update(ctx, func(tx *study.Tx) error {
 						return asktell.End(tx, trial, study.Outcome{State: study.Complete, Values: []float64{1}})

@@ -15,7 +15,6 @@ import (
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
-	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/pruner"
 )
 
@@ -48,7 +47,7 @@ type ParamWhen struct {
 }
 
 func whenOf(st *study.Study, c study.Condition) ParamWhen {
-	values, low, high := c.JSON(asktell.Declared(st, c.Param))
+	values, low, high := c.JSON(st.Config.Space.Dist(c.Param))
 	v := ParamWhen{Param: c.Param, Values: []Any{}, Low: Any(low), High: Any(high)}
 	for _, value := range values {
 		v.Values = append(v.Values, Any(value))
@@ -214,7 +213,7 @@ func fixedOf(st *study.Study, t *study.Trial) Object {
 	}
 	params := make([]study.Param, len(t.Template.Fixed))
 	for i, f := range t.Template.Fixed {
-		params[i] = study.Param{Name: f.Name, Value: f.Value, Dist: asktell.Declared(st, f.Name)}
+		params[i] = study.Param{Name: f.Name, Value: f.Value, Dist: st.Config.Space.Dist(f.Name)}
 	}
 	return study.AppendParams(nil, params)
 }

@@ -155,14 +155,11 @@ func (s *Server) ask(ctx context.Context, in *askInput) (*trialOutput, error) {
 	if w := in.Body.Worker; w != nil && *w >= 1<<53 {
 		return nil, problem(http.StatusUnprocessableEntity, "a worker's id is below 2^53")
 	}
-	var managed *asktell.Claimed
-	if in.Body.LeaseMS > 0 {
-		managed = &asktell.Claimed{Lease: time.Duration(in.Body.LeaseMS) * time.Millisecond, Budget: uint64(in.Body.Budget),
-			Worker: (*uint64)(in.Body.Worker)}
-	}
+	o := asktell.AskOptions{Key: in.Body.Key, Lease: time.Duration(max(0, in.Body.LeaseMS)) * time.Millisecond,
+		Budget: uint64(in.Body.Budget), Worker: (*uint64)(in.Body.Worker)}
 	var id study.TrialID
 	snap, err := log.write(ctx, func(w study.Storage) (err error) {
-		id, err = asktell.AskOnce(ctx, w, st.ID, in.Body.Key, managed)
+		id, err = asktell.Ask(ctx, w, st.ID, o)
 		return err
 	})
 	return s.answerTrial(snap, st, id, err)
@@ -243,7 +240,7 @@ func (s *Server) enqueue(ctx context.Context, in *enqueueInput) (*struct{ Body E
 	var id study.TrialID
 	var created bool
 	snap, err := log.update(ctx, func(tx *study.Tx) (err error) {
-		id, created, err = asktell.Enqueue(tx, st.ID, tpl, in.Body.Key, in.Body.Raw)
+		id, created, err = asktell.Enqueue(tx, st.ID, tpl, asktell.EnqueueOptions{Key: in.Body.Key, Raw: in.Body.Raw})
 		return err
 	})
 	if err != nil {
@@ -259,7 +256,7 @@ func (s *Server) enqueue(ctx context.Context, in *enqueueInput) (*struct{ Body E
 // paramText is a value as a person would type it: choices are JSON, of anything
 // else a text goes without its quotes.
 func paramText(st *study.Study, name string, raw Any) string {
-	if _, ok := asktell.Declared(st, name).(*study.CatDist); ok {
+	if _, ok := st.Config.Space.Dist(name).(*study.CatDist); ok {
 		return string(raw)
 	}
 	return serde.Text(raw)

@@ -126,6 +126,20 @@ type Space struct {
 	Raw string
 }
 
+// Dist is what a space declares a parameter to be drawn from, nil for one that it does
+// not declare. A nil space declares nothing.
+func (s *Space) Dist(name string) Distribution {
+	if s == nil {
+		return nil
+	}
+	for _, p := range s.Params {
+		if p.Name == name {
+			return p.Dist
+		}
+	}
+	return nil
+}
+
 // SpaceParam is one declared parameter.
 type SpaceParam struct {
 	// Name is the parameter's name.

@@ -17,7 +17,6 @@ import (
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/runner"
 	"github.com/foldlog/foldlog/study"
-	"github.com/foldlog/foldlog/study/asktell"
 )
 
 // Number is a float whose NaN and infinities are the strings "NaN",
@@ -56,7 +55,7 @@ func FixedParams(st *study.Study, t *study.Trial) Params {
 	}
 	ps := make(Params, len(t.Template.Fixed))
 	for i, f := range t.Template.Fixed {
-		ps[i] = study.Param{Name: f.Name, Value: f.Value, Dist: asktell.Declared(st, f.Name)}
+		ps[i] = study.Param{Name: f.Name, Value: f.Value, Dist: st.Config.Space.Dist(f.Name)}
 	}
 	return ps
 }
@@ -293,7 +292,7 @@ func SpaceOf(st *study.Study) []Param {
 	for _, p := range st.Config.Space.Params {
 		v := viewParam(p)
 		for _, c := range p.When {
-			v.When = append(v.When, viewCondition(c, asktell.Declared(st, c.Param)))
+			v.When = append(v.When, viewCondition(c, st.Config.Space.Dist(c.Param)))
 		}
 		list = append(list, v)
 	}

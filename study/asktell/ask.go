@@ -9,23 +9,16 @@ import (
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
-// Ask is [AskOnce] without a key: asking again starts another trial.
-func Ask(ctx context.Context, st study.Storage, id study.StudyID, c *Claimed) (study.TrialID, error) {
-	return AskOnce(ctx, st, id, "", c)
-}
-
-// AskOnce starts the first raw trial that waits or a new one, or claims a managed one
-// if c is not nil, in two transactions: its parameters are suggested between them,
-// which may take long and so keeps nobody from the journal. If they cannot be suggested
-// the trial fails, and that is the error.
+// Ask starts the first raw trial that waits or a new one, or claims a managed one, in
+// two transactions: its parameters are suggested between them, which may take long and
+// so keeps nobody from the journal. If they cannot be suggested the trial fails, and
+// that is the error.
 //
-// The key, unless it is empty, is drawn by the caller for the trial and written with
-// its start: asking again with the same key, because the answer was lost or whoever
-// worked on it died between the transactions, returns that trial, and suggests what it
-// lacks. The error is a [*KeyError] if it does not run any more or is of the other
-// kind. Without a key a trial whose answer is lost is left running.
-func AskOnce(ctx context.Context, st study.Storage, id study.StudyID, key string, c *Claimed) (study.TrialID, error) {
-	if err := errors.Join(checkKey(key), st.Refresh(ctx)); err != nil {
+// Asking again with the same key returns that trial, and suggests what it lacks. The
+// error is a [*KeyError] if it does not run any more or is of the other kind. Without a
+// key a trial whose answer is lost is left running.
+func Ask(ctx context.Context, st study.Storage, id study.StudyID, o AskOptions) (study.TrialID, error) {
+	if err := errors.Join(checkKey(o.Key), st.Refresh(ctx)); err != nil {
 		return 0, err
 	}
 	s, err := methodOf(st.Snapshot(), id)
@@ -34,19 +27,19 @@ func AskOnce(ctx context.Context, st study.Storage, id study.StudyID, key string
 	}
 	var trial study.TrialID
 	err = st.Update(ctx, func(tx *study.Tx) (err error) {
-		if t := askedFor(tx.Snapshot(), id, key); t != nil {
+		if t := askedFor(tx.Snapshot(), id, o.Key); t != nil {
 			trial = t.ID
-			return again(t, key, c)
+			return again(t, o)
 		}
-		if c != nil {
-			trial, err = claim(tx, id, *c, nil)
+		if o.managed() {
+			trial, err = claim(tx, id, o)
 		} else {
-			trial, err = start(tx, id, nil)
+			trial, err = start(tx, id)
 		}
-		if err != nil || key == "" {
+		if err != nil || o.Key == "" {
 			return err
 		}
-		return remember(tx, trial, key)
+		return remember(tx, trial, o.Key)
 	})
 	if err != nil {
 		return 0, err

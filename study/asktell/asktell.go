@@ -12,9 +12,14 @@ import (
 	"github.com/foldlog/foldlog/study/sampler"
 )
 
-// Claimed says how a managed trial is asked for.
-type Claimed struct {
-	// Lease is how long its owner may be silent.
+// AskOptions says what trial is asked for. The zero value is a raw one.
+type AskOptions struct {
+	// Key, unless it is empty, is drawn by the caller for the trial, and written with
+	// its start: asking again with it, because the answer was lost or whoever worked on
+	// it died, returns that trial. It has [MaxKey] bytes of UTF-8 at most.
+	Key string
+	// Lease asks for a managed trial, whose owner may be silent for that long; 0 asks
+	// for a raw one. What follows is of managed trials.
 	Lease time.Duration
 	// Budget is how many reservations the study may have, 0 is no limit.
 	Budget uint64
@@ -22,18 +27,19 @@ type Claimed struct {
 	Worker *uint64
 }
 
-// suggester draws what a trial does not have yet; a nil one draws nothing.
-type suggester func(*study.Tx, *study.Trial) ([]study.Param, error)
+func (o AskOptions) managed() bool { return o.Lease > 0 }
 
-func (f suggester) params(tx *study.Tx, t *study.Trial) ([]study.Param, error) {
-	if f == nil {
-		return nil, nil
-	}
-	return f(tx, t)
+// EnqueueOptions says what trial is given in advance. The zero value is a managed one.
+type EnqueueOptions struct {
+	// Key, unless it is empty, is drawn by the caller: a second trial is not created
+	// with it.
+	Key string
+	// Raw makes a raw trial.
+	Raw bool
 }
 
-// start starts the first raw trial that waits, or a new one, with its parameters.
-func start(tx *study.Tx, id study.StudyID, draw suggester) (study.TrialID, error) {
+// start starts the first raw trial that waits, or a new one.
+func start(tx *study.Tx, id study.StudyID) (study.TrialID, error) {
 	t := FirstWaiting(tx.Snapshot(), id, false)
 	if t == nil {
 		ref, err := tx.CreateTrial(id, nil)
@@ -44,22 +50,11 @@ func start(tx *study.Tx, id study.StudyID, draw suggester) (study.TrialID, error
 			return 0, err
 		}
 	}
-	params, err := draw.params(tx, t)
-	if err != nil {
-		return 0, err
-	}
-	if err := tx.Transition(t.ID, study.Waiting, study.Running); err != nil {
-		return 0, err
-	}
-	if len(params) == 0 {
-		return t.ID, nil
-	}
-	return t.ID, tx.ParamsBatch(t.ID, params)
+	return t.ID, tx.Transition(t.ID, study.Waiting, study.Running)
 }
 
-// claim claims the first managed trial that waits, or a new one, with its
-// parameters.
-func claim(tx *study.Tx, id study.StudyID, c Claimed, draw suggester) (study.TrialID, error) {
+// claim claims the first managed trial that waits, or a new one.
+func claim(tx *study.Tx, id study.StudyID, c AskOptions) (study.TrialID, error) {
 	t := FirstWaiting(tx.Snapshot(), id, true)
 	if t == nil {
 		ref, err := tx.LifecycleReserve(id, nil, c.Budget)
@@ -70,17 +65,11 @@ func claim(tx *study.Tx, id study.StudyID, c Claimed, draw suggester) (study.Tri
 			return 0, err
 		}
 	}
-	params, err := draw.params(tx, t)
-	if err != nil {
-		return 0, err
-	}
 	worker := tx.Worker()
 	if c.Worker != nil {
 		worker = *c.Worker
 	}
-	fence, err := tx.LifecycleClaim(t.ID, study.Claim{
-		From: study.Waiting, Worker: worker, HeartbeatMillis: tx.AtMillis(), Params: params,
-	})
+	fence, err := tx.LifecycleClaim(t.ID, study.Claim{From: study.Waiting, Worker: worker, HeartbeatMillis: tx.AtMillis()})
 	if err != nil {
 		return 0, err
 	}
@@ -118,23 +107,22 @@ func Suggest(tx *study.Tx, t *study.Trial) ([]study.Param, error) {
 const enqueueKeyPrefix = study.SystemPrefix + "enqueue-key:"
 
 // Enqueue creates a trial that waits to be asked for, with values given in
-// advance; created is false if the key, where it is not empty, has been used
-// before. Raw makes a raw trial.
-func Enqueue(tx *study.Tx, id study.StudyID, tpl *study.Template, userKey string, raw bool) (trial study.TrialID, created bool, err error) {
+// advance; created is false, and the trial the one before, if the key has been used.
+func Enqueue(tx *study.Tx, id study.StudyID, tpl *study.Template, o EnqueueOptions) (trial study.TrialID, created bool, err error) {
 	st, err := tx.Snapshot().Study(id)
 	if err != nil {
 		return 0, false, err
 	}
-	key := enqueueKeyPrefix + userKey
-	if attr, used := st.Attr(key); used && userKey != "" {
+	key := enqueueKeyPrefix + o.Key
+	if attr, used := st.Attr(key); used && o.Key != "" {
 		n, err := strconv.ParseUint(string(attr.Value), 10, 64)
 		if err != nil {
 			return 0, false, fmt.Errorf("attribute %q is not the id of a trial: %w", key, err)
 		}
 		return study.TrialID(n), false, nil
 	}
-	ref, err := NewWaiting(tx, id, tpl, raw)
-	if err == nil && userKey != "" {
+	ref, err := NewWaiting(tx, id, tpl, o.Raw)
+	if err == nil && o.Key != "" {
 		err = tx.SetStudySystemAttr(id, key, strconv.AppendUint(nil, uint64(ref.ID), 10))
 	}
 	return ref.ID, true, err

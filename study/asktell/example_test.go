@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 
-	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 	"github.com/foldlog/foldlog/study/sampler"
@@ -17,16 +14,8 @@ import (
 // A search by a Go program: the sampler suggests, the program measures. Any number of
 // processes may do so at once, on one journal.
 func Example() {
-	dir, err := os.MkdirTemp("", "search")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	s, err := study.CreateJournal(ctx, filepath.Join(dir, "search.atj"), journal.WriterOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	s := study.NewMemory(study.MemoryOptions{}) // or study.CreateJournal, which others can open too
 	defer s.Close()
 	vary, err := space.Parse("space", []byte("x: {type: float, low: -5, high: 5}"))
 	if err != nil {
@@ -48,7 +37,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	for range 30 {
-		number, err := asktell.Ask(ctx, s, id, nil)
+		number, err := asktell.Ask(ctx, s, id, asktell.AskOptions{})
 		if err != nil {
 			log.Fatal(err)
 		}

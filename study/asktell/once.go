@@ -45,10 +45,10 @@ func askedFor(snap *study.Snapshot, id study.StudyID, key string) *study.Trial {
 }
 
 // again tells whether a trial answers who asks once more.
-func again(t *study.Trial, key string, c *Claimed) error {
-	same := t.Managed == (c != nil) && (c == nil || c.Worker == nil || *c.Worker == t.Owner)
+func again(t *study.Trial, o AskOptions) error {
+	same := t.Managed == o.managed() && (!o.managed() || o.Worker == nil || *o.Worker == t.Owner)
 	if t.State != study.Running || !same {
-		return &KeyError{Key: key, Number: t.Number, State: t.State}
+		return &KeyError{Key: o.Key, Number: t.Number, State: t.State}
 	}
 	return nil
 }

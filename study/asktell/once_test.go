@@ -23,23 +23,25 @@ func newStudy(t *testing.T) *study.Memory {
 	return m
 }
 
-var managed = &Claimed{Lease: time.Minute}
+var managed = AskOptions{Lease: time.Minute}
+
+func keyed(key string, o AskOptions) AskOptions { o.Key = key; return o }
 
 func TestAskingAgainWithTheSameKeyIsTheSameTrial(t *testing.T) {
-	for name, c := range map[string]*Claimed{"raw": nil, "managed": managed} {
+	for name, c := range map[string]AskOptions{"raw": {}, "managed": managed} {
 		t.Run(name, func(t *testing.T) {
 			m := newStudy(t)
 			const key = "<job 7 & é>"
-			first, err := AskOnce(t.Context(), m, 0, key, c)
+			first, err := Ask(t.Context(), m, 0, keyed(key, c))
 			if err != nil {
 				t.Fatal(err)
 			}
 			before := m.Snapshot().Seq()
-			again, err := AskOnce(t.Context(), m, 0, key, c)
+			again, err := Ask(t.Context(), m, 0, keyed(key, c))
 			if err != nil || again != first || m.Snapshot().Seq() != before {
 				t.Errorf("trial %d, then %d (%v) and %d operations more", first, again, err, m.Snapshot().Seq()-before)
 			}
-			other, err := AskOnce(t.Context(), m, 0, "another", c)
+			other, err := Ask(t.Context(), m, 0, keyed("another", c))
 			if err != nil || other == first {
 				t.Errorf("another key: trial %d, %v", other, err)
 			}
@@ -52,23 +54,23 @@ func TestAskingAgainWithTheSameKeyIsTheSameTrial(t *testing.T) {
 }
 
 func TestATrialWhoseAskerDiedBeforeItsParametersGetsThem(t *testing.T) {
-	for name, c := range map[string]*Claimed{"raw": nil, "managed": managed} {
+	for name, c := range map[string]AskOptions{"raw": {}, "managed": managed} {
 		t.Run(name, func(t *testing.T) {
 			m := newStudy(t)
 			err := m.Update(t.Context(), func(tx *study.Tx) error {
 				var id study.TrialID
 				var err error
-				if c == nil {
-					id, err = start(tx, 0, nil)
+				if !c.managed() {
+					id, err = start(tx, 0)
 				} else {
-					id, err = claim(tx, 0, *c, nil)
+					id, err = claim(tx, 0, c)
 				}
 				return errors.Join(err, remember(tx, id, "k"))
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			id, err := AskOnce(t.Context(), m, 0, "k", c)
+			id, err := Ask(t.Context(), m, 0, keyed("k", c))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +87,7 @@ func TestManyWhoAskWithOneKeyGetOneTrial(t *testing.T) {
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			id, err := AskOnce(t.Context(), m, 0, "k", nil)
+			id, err := Ask(t.Context(), m, 0, AskOptions{Key: "k"})
 			if err != nil || id != 0 {
 				t.Errorf("trial %d: %v", id, err)
 			}
@@ -100,11 +102,11 @@ func TestManyWhoAskWithOneKeyGetOneTrial(t *testing.T) {
 func TestAKeyOfATrialThatIsNotWhatIsAskedForIsRefused(t *testing.T) {
 	m := newStudy(t)
 	for _, key := range []string{"raw", "ended"} {
-		if _, err := AskOnce(t.Context(), m, 0, key, nil); err != nil {
+		if _, err := Ask(t.Context(), m, 0, AskOptions{Key: key}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := AskOnce(t.Context(), m, 0, "managed", managed); err != nil {
+	if _, err := Ask(t.Context(), m, 0, keyed("managed", managed)); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Update(t.Context(), func(tx *study.Tx) error { return End(tx, 1, study.Outcome{State: study.Pruned}) }); err != nil {
@@ -113,22 +115,22 @@ func TestAKeyOfATrialThatIsNotWhatIsAskedForIsRefused(t *testing.T) {
 	other := uint64(8)
 	for _, c := range []struct {
 		key     string
-		claimed *Claimed
+		claimed AskOptions
 		want    KeyError
 	}{
 		{"raw", managed, KeyError{"raw", 0, study.Running}},
-		{"ended", nil, KeyError{"ended", 1, study.Pruned}},
-		{"managed", nil, KeyError{"managed", 2, study.Running}},
-		{"managed", &Claimed{Lease: time.Minute, Worker: &other}, KeyError{"managed", 2, study.Running}},
+		{"ended", AskOptions{}, KeyError{"ended", 1, study.Pruned}},
+		{"managed", AskOptions{}, KeyError{"managed", 2, study.Running}},
+		{"managed", AskOptions{Lease: time.Minute, Worker: &other}, KeyError{"managed", 2, study.Running}},
 	} {
-		_, err := AskOnce(t.Context(), m, 0, c.key, c.claimed)
+		_, err := Ask(t.Context(), m, 0, keyed(c.key, c.claimed))
 		var used *KeyError
 		if !errors.As(err, &used) || !errors.Is(err, ErrKeyUsed) || *used != c.want || used.Error() == "" {
 			t.Errorf("%s: %v", c.key, err)
 		}
 	}
 	for _, key := range []string{"\xff", strings.Repeat("k", MaxKey+1)} {
-		if _, err := AskOnce(t.Context(), m, 0, key, nil); !errors.Is(err, study.ErrInvalid) {
+		if _, err := Ask(t.Context(), m, 0, AskOptions{Key: key}); !errors.Is(err, study.ErrInvalid) {
 			t.Errorf("%.10q: %v", key, err)
 		}
 	}
@@ -137,7 +139,7 @@ func TestAKeyOfATrialThatIsNotWhatIsAskedForIsRefused(t *testing.T) {
 	}
 }
 
-func BenchmarkAskOnce(b *testing.B) {
+func BenchmarkAskWithAKey(b *testing.B) {
 	for _, trials := range []int{1_000, 50_000} {
 		b.Run(fmt.Sprint(trials), func(b *testing.B) {
 			m := study.NewMemory(study.MemoryOptions{Worker: 7})
@@ -147,7 +149,7 @@ func BenchmarkAskOnce(b *testing.B) {
 			}
 			err = m.Update(b.Context(), func(tx *study.Tx) error {
 				for i := range trials {
-					id, err := start(tx, 0, nil)
+					id, err := start(tx, 0)
 					if err := errors.Join(err, remember(tx, id, fmt.Sprint("key-", i)), End(tx, id, study.Outcome{State: study.Pruned})); err != nil {
 						return err
 					}

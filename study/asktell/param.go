@@ -17,7 +17,7 @@ func ParseParam(st *study.Study, name, text string) (study.Value, error) {
 	if st.Config.Space == nil {
 		return parsePlain(text)
 	}
-	dist := Declared(st, name)
+	dist := st.Config.Space.Dist(name)
 	if dist == nil {
 		return study.Value{}, fmt.Errorf("the study declares %s", paramNames(st))
 	}
@@ -126,17 +126,3 @@ func parseChoice(d *study.CatDist, text string) (study.Value, error) {
 
 // spell is a number as people read it.
 func spell(f float64) string { return serde.Text(serde.AppendFloat(nil, f)) }
-
-// Declared is the distribution that the study declares for a parameter, nil
-// without.
-func Declared(st *study.Study, name string) study.Distribution {
-	if st.Config.Space == nil {
-		return nil
-	}
-	for _, p := range st.Config.Space.Params {
-		if p.Name == name {
-			return p.Dist
-		}
-	}
-	return nil
-}

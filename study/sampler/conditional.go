@@ -100,12 +100,8 @@ func (h *History) of(group []study.SpaceParam) *History {
 // distOf is the distribution of a parameter that was given without being
 // suggested.
 func distOf(space *study.Space, name string, v study.Value) (study.Distribution, error) {
-	if space != nil {
-		for _, p := range space.Params {
-			if p.Name == name {
-				return p.Dist, nil
-			}
-		}
+	if dist := space.Dist(name); dist != nil {
+		return dist, nil
 	}
 	return single(v)
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/foldlog/foldlog/study"
 )
 
-// Error says where a space file is wrong.
+// Error says where a space file is wrong: File, Line and Column are the place, Err the
+// reason, and Hint what to do.
 type Error = yamldoc.Error
 
 // Load reads a space file. The errors are those of [Parse] and of package os.

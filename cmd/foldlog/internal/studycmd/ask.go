@@ -79,11 +79,7 @@ func (o *askOptions) check(c *cobra.Command) error {
 }
 
 func (a *app) ask(ctx context.Context, j study.Storage, st *study.Study, o askOptions) error {
-	var managed *asktell.Claimed
-	if o.lease > 0 {
-		managed = &asktell.Claimed{Lease: o.lease, Budget: o.budget}
-	}
-	id, err := asktell.AskOnce(ctx, j, st.ID, o.key, managed)
+	id, err := asktell.Ask(ctx, j, st.ID, asktell.AskOptions{Key: o.key, Lease: o.lease, Budget: o.budget})
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (a *app) enqueue(ctx context.Context, j study.Storage, st *study.Study, arg
 	var id study.TrialID
 	var created bool
 	err = j.Update(ctx, func(tx *study.Tx) error {
-		id, created, err = asktell.Enqueue(tx, st.ID, tpl, o.key, o.raw)
+		id, created, err = asktell.Enqueue(tx, st.ID, tpl, asktell.EnqueueOptions{Key: o.key, Raw: o.raw})
 		return err
 	})
 	if err != nil {

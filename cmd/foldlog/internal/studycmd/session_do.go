@@ -287,7 +287,7 @@ func (s *conversation) enqueue(ctx context.Context, r *request) (any, error) {
 	var id study.TrialID
 	var created bool
 	err = s.st.Update(ctx, func(tx *study.Tx) error {
-		if id, created, err = asktell.Enqueue(tx, s.id, tpl, r.Key, false); err != nil || !created || len(texts) == 0 {
+		if id, created, err = asktell.Enqueue(tx, s.id, tpl, asktell.EnqueueOptions{Key: r.Key}); err != nil || !created || len(texts) == 0 {
 			return err
 		}
 		value, err := json.Marshal(texts)

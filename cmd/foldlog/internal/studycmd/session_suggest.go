@@ -87,7 +87,7 @@ func (s *conversation) prepare(own *runningTrial, snap *study.Snapshot, st *stud
 	var declaredFixed []study.FixedParam
 	if t.Template != nil {
 		for _, f := range t.Template.Fixed {
-			if asktell.Declared(st, f.Name) != nil {
+			if st.Config.Space.Dist(f.Name) != nil {
 				declaredFixed = append(declaredFixed, f)
 			} else {
 				own.fixed = append(own.fixed, f)
