@@ -30,6 +30,7 @@ func newSpecimen(t testing.TB) *specimen {
 	named := func(name string) WriterOptions {
 		o := memOptions(s.mem)
 		o.DataFile = func(uint64, uint64) string { return name }
+		o.Term = MaxTerm // who is overtaken, because the machine is busy, begins another file
 		return o
 	}
 	a, err := Create(t.Context(), memPath, named("data-a"), new(ids))
