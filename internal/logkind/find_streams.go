@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/remote"
 )
@@ -128,7 +127,7 @@ func streamsUnder(dir string) ([]string, error) {
 	for _, path := range paths {
 		start, err := readStart(path)
 		if err != nil {
-			return nil, cli.Failed("open", path, err)
+			return nil, ofOperand(path, err)
 		}
 		if metrics.IsStream(start) {
 			found = append(found, path)

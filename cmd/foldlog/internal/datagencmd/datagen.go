@@ -62,7 +62,7 @@ func rootFlag(c *cobra.Command) *string {
 
 // rootVar is rootFlag for a variable that is there.
 func rootVar(c *cobra.Command, root *string) {
-	c.Flags().StringVar(root, "root", "", "the `ROOT` of the logs, a directory or s3://BUCKET/PREFIX (default: FOLDLOG_ROOT, or .)")
+	c.Flags().StringVar(root, "root", "", "the `ROOT` of the logs, a directory, s3://BUCKET/PREFIX or http://HOST (default: FOLDLOG_ROOT, or .)")
 }
 
 // readLog opens a log for reading and hands the present view to fn.

@@ -194,6 +194,7 @@ func (a *app) blobCmd() *cobra.Command {
 	}
 	rootVar(c, &rootDir)
 	c.Flags().IntVar(&index, "index", -1, "the value `N` of a field that was appended to, from 0 (default: the last)")
+	c.Flags().Lookup("index").DefValue = "0" // the usage says it in words
 	cmdline.OutFlag(c.Flags(), &out)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return failed("blob", args[0], a.readLog(c.Context(), args[0], rootDir, func(_ logkind.DatagenRef, _ *datagen.Log, v *datagen.View) error {

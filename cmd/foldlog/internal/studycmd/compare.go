@@ -41,6 +41,7 @@ that --reference gives.`,
 	c.Flags().StringArrayVar(&flags.names, "study", nil, "compare the study of this `NAME`; again for each further one")
 	c.RegisterFlagCompletionFunc("study", completeStudies)
 	c.Flags().Float64SliceVar(&flags.reference, "reference", nil, "the reference `POINT` of hypervolumes, a value per objective")
+	c.Flags().Lookup("reference").DefValue = ""
 	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		v, err := a.compare(c.Context(), args, &flags)
