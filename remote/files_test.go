@@ -186,9 +186,9 @@ func TestLogsAreListedInWhateverPieces(t *testing.T) {
 
 func TestWaitingIsToldOnce(t *testing.T) {
 	told := 0
-	c := &remote.Client{Base: "http://127.0.0.1:1", FirstPatience: 200 * time.Millisecond,
+	c := &remote.Client{Base: "http://127.0.0.1:1", FirstPatience: 3 * time.Second,
 		Waiting: func(err error, patience time.Duration) {
-			if told++; !errors.Is(err, remote.ErrAway) || patience > 200*time.Millisecond {
+			if told++; !errors.Is(err, remote.ErrAway) || patience > 3*time.Second {
 				t.Errorf("%v, %v", err, patience)
 			}
 		}}

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { os.Exit(proctest.Run(m)) }
 func newServer(t *testing.T) (root string, c *remote.Client) {
 	t.Helper()
 	root = t.TempDir()
-	s, err := server.New(server.Options{Root: root})
+	s, err := server.New(server.Options{Root: root, Limits: server.Limits{Listing: 5 * time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}

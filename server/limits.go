@@ -27,6 +27,9 @@ type Limits struct {
 	// Header is how long the head of a request may take, Read the whole of it,
 	// Write an answer, Idle the next request: [DefaultHeaderTime] and so on.
 	Header, Read, Write, Idle time.Duration
+	// Listing is how long a list of logs waits for streams that were just found to be
+	// read: [DefaultListingTime].
+	Listing time.Duration
 }
 
 // Defaults of [Limits].
@@ -39,6 +42,7 @@ const (
 	DefaultReadTime    = 60 * time.Second
 	DefaultWriteTime   = 60 * time.Second
 	DefaultIdleTime    = 5 * time.Minute
+	DefaultListingTime = time.Second
 )
 
 const (
@@ -72,6 +76,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Read, DefaultReadTime)
 	set(&l.Write, DefaultWriteTime)
 	set(&l.Idle, DefaultIdleTime)
+	set(&l.Listing, DefaultListingTime)
 	return l
 }
 

@@ -67,12 +67,9 @@ func (s *Server) listLogs(ctx context.Context, in *logsInput) (*huma.StreamRespo
 	}), nil
 }
 
-// readingWait is how long a list of logs waits for streams that are being read.
-const readingWait = time.Second
-
 // awaitReading gives streams that were just found a moment to be read.
 func (s *Server) awaitReading(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, readingWait)
+	ctx, cancel := context.WithTimeout(ctx, s.limits.Listing)
 	defer cancel()
 	for s.index.pending() > 0 && sleep.For(ctx, 5*time.Millisecond) == nil {
 	}

@@ -111,7 +111,7 @@ func documentServer(t *testing.T, dir string) (address string) {
 			t.Fatal(err)
 		}
 	}
-	s, err := server.New(server.Options{Root: root})
+	s, err := server.New(server.Options{Root: root, Limits: server.Limits{Listing: longEnough}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -15,13 +16,16 @@ import (
 	"github.com/foldlog/foldlog/server"
 )
 
+// longEnough is for how long tests wait for what takes a moment unless the machine is busy.
+const longEnough = 5 * time.Minute
+
 // serveScript serves the directory served of a script, at FOLDLOG_SERVER.
 func serveScript(env *testscript.Env) error {
 	root := filepath.Join(env.WorkDir, "served")
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
 	}
-	s, err := server.New(server.Options{Root: root})
+	s, err := server.New(server.Options{Root: root, Limits: server.Limits{Listing: longEnough}})
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
-
-// longEnough is for how long tests wait for what takes a moment unless the machine is busy.
-const longEnough = 5 * time.Minute
 
 // process is this test binary as another command (see TestMain).
 func process(t *testing.T, args ...string) *exec.Cmd {
