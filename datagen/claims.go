@@ -37,11 +37,17 @@ type Claims struct {
 	// clashes counts items in a row that others had taken: then the list is old.
 	clashes int
 	failed  []string
+	// patience is how long a failed item that another holds stays in the list.
+	patience time.Duration
 }
 
 type pendingKey struct {
 	key   string
 	fresh bool
+	// failed is the last event of an item that another holds and that has failed there, as
+	// seen at since; zero if it has not.
+	failed int64
+	since  time.Time
 }
 
 // Claims classifies keys and hands out what is fresh or resumable.
@@ -49,7 +55,7 @@ func (w *Writer) Claims(ctx context.Context, keys []string, opts ClaimsOptions) 
 	if opts.Poll == 0 {
 		opts.Poll = max(w.log.opts.LeaseTerm/5, 10*time.Millisecond)
 	}
-	c := &Claims{w: w, opts: opts, moved: make(chan struct{})}
+	c := &Claims{w: w, opts: opts, moved: make(chan struct{}), patience: 3 * w.log.opts.LeaseTerm / 2}
 	todo := make([]pendingKey, 0, len(keys))
 	seen := make(map[string]bool, len(keys))
 	for _, k := range keys {
@@ -82,9 +88,11 @@ func (c *Claims) classify(ctx context.Context, keys []pendingKey) ([]pendingKey,
 	for _, k := range keys {
 		switch classes.Of(k.key) {
 		case Fresh:
-			out = append(out, pendingKey{k.key, true})
+			k.fresh = true
+			out = append(out, k)
 		case Resumable:
-			out = append(out, pendingKey{k.key, false})
+			k.fresh = false
+			out = append(out, k)
 		}
 	}
 	return out, nil
@@ -116,8 +124,10 @@ func (c *Claims) order(ctx context.Context) error {
 
 // Next opens the next item, or returns io.EOF when every item has ended, or is left
 // out, here or at other workers. While others still work on the last items it waits,
-// for it takes over what they leave behind should they die. While the storage fails it
-// tries again, as [Writer.Open] does.
+// for it takes over what they leave behind should they die. An item that failed at a
+// worker which lives and has not tried it again for longer than the lease term is left to
+// it: two that waited for each other's failures would wait for ever. While the storage
+// fails it tries again, as [Writer.Open] does.
 func (c *Claims) Next(ctx context.Context) (*Stream, error) {
 	for {
 		if err := c.renew(ctx); err != nil {
@@ -188,7 +198,8 @@ func (c *Claims) open(ctx context.Context, k pendingKey) (*Stream, error) {
 		c.clashes = 0
 		return s, nil
 	case errors.Is(err, ErrHeld):
-		c.held = append(c.held, pendingKey{key: k.key})
+		k.fresh = false
+		c.held = append(c.held, k)
 		c.clashes++
 	case errors.Is(err, ErrEnded):
 		c.clashes++
@@ -249,6 +260,9 @@ func (c *Claims) wait(ctx context.Context) error {
 	c.busy++ // so that nobody takes this for the end
 	c.mu.Unlock()
 	left, err := c.classify(ctx, held)
+	if err == nil {
+		left, err = c.unsettled(ctx, left)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle()
@@ -258,6 +272,46 @@ func (c *Claims) wait(ctx context.Context) error {
 	}
 	c.todo = append(c.todo, left...)
 	return nil
+}
+
+// unsettled are those of the held items that did not fail at their worker for good. Each
+// is looked at when it is seen first, and after a time in which a worker that had died
+// would have been noticed.
+func (c *Claims) unsettled(ctx context.Context, keys []pendingKey) ([]pendingKey, error) {
+	out := make([]pendingKey, 0, len(keys))
+	for _, k := range keys {
+		if k.since.IsZero() || time.Since(k.since) > c.patience {
+			failed, err := c.failedAt(ctx, k.key)
+			if err != nil {
+				return nil, err
+			}
+			if failed != 0 && failed == k.failed {
+				continue
+			}
+			k.failed, k.since = failed, time.Now()
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// failedAt is the last event of an item that has failed, zero of another one.
+func (c *Claims) failedAt(ctx context.Context, key string) (seq int64, err error) {
+	err = c.w.log.Outlast(ctx, func() error {
+		v, err := c.w.log.View(ctx)
+		if err != nil {
+			return err
+		}
+		it, err := v.Item(ctx, key, AsOf{})
+		if errors.Is(err, ErrNoItem) {
+			return nil
+		}
+		if err == nil && it.Status == StatusFailed {
+			seq = it.LastSeq
+		}
+		return err
+	})
+	return seq, err
 }
 
 // manyClashes is after how many items in a row that others had the list is renewed.
