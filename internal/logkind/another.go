@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/foldlog/foldlog/internal/cli"
+	"github.com/foldlog/foldlog/remote"
 )
 
 // KindError is the error of a path at which there is something else than the log that a
@@ -72,6 +73,15 @@ func (f Finder) WrongKind(path, wanted string) *KindError {
 		e.Kind, e.What, e.hint = kind.Name(), "a part of the "+kind.Name()+" "+log, fmt.Sprintf(showing[kind.Name()], log)
 	}
 	return e
+}
+
+// wrongKindAt is WrongKind of what a server has found at a path.
+func wrongKindAt(c *remote.Client, logs []remote.Log, at, wanted string) *KindError {
+	if !itself(logs, at) || logs[0].Kind == wanted || showing[logs[0].Kind] == "" {
+		return nil
+	}
+	kind := logs[0].Kind
+	return &KindError{Kind: kind, What: "a " + kind, Wanted: wanted, hint: fmt.Sprintf(showing[kind], World{Server: c}.NameOf(logs[0].Path))}
 }
 
 func fileInWords(c Candidate) string {

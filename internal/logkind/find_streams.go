@@ -74,8 +74,7 @@ func ofOperand(arg string, err error) error {
 	return fmt.Errorf("%s: %w", arg, err)
 }
 
-// streamsAt lists the streams at a server. A log of another kind is one that no event
-// is found in.
+// streamsAt lists the streams at a server.
 func streamsAt(ctx context.Context, c *remote.Client, at string) (paths []string, dir bool, err error) {
 	logs, _, err := c.Logs(ctx, at)
 	if err != nil {
@@ -84,9 +83,12 @@ func streamsAt(ctx context.Context, c *remote.Client, at string) (paths []string
 	if len(logs) == 0 && at != "" {
 		return nil, false, noLogAt(c)
 	}
+	if other := wrongKindAt(c, logs, at, MetricsStream); other != nil {
+		return nil, false, other
+	}
 	one := itself(logs, at)
 	for _, l := range logs {
-		if one || l.Kind == MetricsStream {
+		if l.Kind == MetricsStream {
 			paths = append(paths, World{Server: c}.NameOf(l.Path))
 		}
 	}

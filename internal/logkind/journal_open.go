@@ -156,6 +156,11 @@ func remoteJournal(ctx context.Context, c *remote.Client, at string, worker *uin
 	}
 	j, err := c.OpenJournal(ctx, at, worker)
 	if errors.Is(err, fs.ErrNotExist) && !NoAnswer(err) {
+		if logs, _, lookErr := c.Logs(ctx, at); lookErr == nil {
+			if other := wrongKindAt(c, logs, at, StudyJournal); other != nil {
+				return nil, other
+			}
+		}
 		err = cli.WithHint(err, "check the path; foldlog ls "+c.Base+" lists the logs that the server has")
 	}
 	return j, err
