@@ -12,7 +12,8 @@ import (
 // finder is the rule by which every list finds what was typed: a name is found if it
 // has the letters, or matches them as a regular expression, whatever the case. What is
 // no expression of the language that isPattern tells is letters alone. The dashboard
-// has the same (ui/src/lib/find.ts), and testdata/find.json holds both to it.
+// has the same (ui/src/lib/find.ts), and testdata/find.json holds both to it. What is
+// returned is for one goroutine.
 func finder(typed string) func(name string) bool {
 	letters := strings.ToLower(typed)
 	has := func(name string) bool { return strings.Contains(strings.ToLower(name), letters) }
@@ -31,8 +32,11 @@ func finder(typed string) func(name string) bool {
 		if strings.Contains(lower, letters) {
 			return true
 		}
-		if needed != nil && isASCII(name) && !slices.ContainsFunc(needed, func(l string) bool { return strings.Contains(lower, l) }) {
-			return false
+		in := func(l string) bool { return strings.Contains(lower, l) }
+		for _, choice := range needed {
+			if !slices.ContainsFunc(choice, in) && isASCII(name) {
+				return false
+			}
 		}
 		found, ok := known[name]
 		if !ok {
@@ -137,13 +141,13 @@ func countOf(t string) int {
 	return most
 }
 
-// literalsOf are letters of which a name that matches has one, as far as they are known:
-// to look for them costs less than to match. They are ASCII and lower case.
-func literalsOf(tree *syntax.Regexp) []string {
+// literalsOf are letters that a name has which matches, as far as they are known, one of
+// each choice: to look for them costs less than to match. They are ASCII and lower case.
+func literalsOf(tree *syntax.Regexp) (choices [][]string) {
 	switch tree.Op {
 	case syntax.OpLiteral:
 		if l := strings.ToLower(string(tree.Rune)); isASCII(l) {
-			return []string{l}
+			return [][]string{{l}}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
 		return literalsOf(tree.Sub[0])
@@ -152,36 +156,21 @@ func literalsOf(tree *syntax.Regexp) []string {
 			return literalsOf(tree.Sub[0])
 		}
 	case syntax.OpConcat:
-		var best []string
 		for _, sub := range tree.Sub {
-			if l := literalsOf(sub); shortest(l) > shortest(best) {
-				best = l
-			}
+			choices = append(choices, literalsOf(sub)...)
 		}
-		return best
 	case syntax.OpAlternate:
-		var all []string
+		var one []string
 		for _, sub := range tree.Sub {
-			l := literalsOf(sub)
-			if l == nil {
+			of := literalsOf(sub)
+			if len(of) == 0 {
 				return nil
 			}
-			all = append(all, l...)
+			one = append(one, of[0]...)
 		}
-		return all
+		return [][]string{one}
 	}
-	return nil
-}
-
-// shortest is the length of the shortest of some literals.
-func shortest(list []string) int {
-	n := 0
-	for i, l := range list {
-		if i == 0 || len(l) < n {
-			n = len(l)
-		}
-	}
-	return n
+	return choices
 }
 
 func isASCII(s string) bool {

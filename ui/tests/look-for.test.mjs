@@ -148,3 +148,16 @@ test('two parameters are seen against each other, and the address says which', {
   await page.keyboard.press('Enter')
   await until('the trial', () => /\/trials\/\d$/.test(page.url()))
 }))
+
+test('a list of runs has the lowest and highest of a metric, by which it is sorted', { skip }, () => on('/runs?q=talk|near&col=metric:loss', async page => {
+  await page.locator('.tr a', { hasText: 'talkative' }).waitFor()
+  await page.locator('summary', { hasText: 'Columns' }).click()
+  await page.locator('.menu-body label', { hasText: 'its highest' }).locator('input').check()
+  await page.keyboard.press('Escape')
+  const head = page.getByRole('columnheader', { name: 'max loss' })
+  await head.getByRole('button').click()
+  await until('in the address', () => new URL(page.url()).searchParams.get('sort') === '-metric:loss:max')
+  const row = page.locator('.tr', { hasText: 'talkative' })
+  await until('its values', async () => /0\.000344[^]*\n1\n/.test(await row.innerText()))
+  assert.deepEqual(new URL(page.url()).searchParams.getAll('col'), ['metric:loss', 'metric:loss:max'])
+}))

@@ -1,5 +1,5 @@
 import { number } from './api'
-import type { Curve } from './types'
+import type { Curve, RunItem } from './types'
 
 const wishes = [/^(val|eval|valid|test).*acc/i, /acc/i, /^(val|eval|valid|test).*loss/i, /loss/i, /reward|return|score|bleu|f1|auc/i]
 
@@ -7,6 +7,21 @@ const wishes = [/^(val|eval|valid|test).*acc/i, /acc/i, /^(val|eval|valid|test).
 export function betterOf(name: string): 'lower' | 'higher' | null {
   if (/loss|error|(^|[/_.-])(err|wer|cer|mse|mae|rmse|nll|perplexity|ppl)($|[/_.-])/i.test(name)) return 'lower'
   return /acc|reward|score|bleu|auc|recall|precision|(^|[/_.-])(f1|map|iou|dice)($|[/_.-])/i.test(name) ? 'higher' : null
+}
+
+/** What a column shows of a metric: its last value, or with :min or :max behind the name its least or greatest. */
+export function measureOf(column: string): { name: string; of: 'last' | 'min' | 'max' } {
+  const parts = /^metric:(.*):(min|max)$/s.exec(column)
+  return parts ? { name: parts[1], of: parts[2] as 'min' | 'max' } : { name: column.slice(7), of: 'last' }
+}
+
+/** Columns as the server is asked for them. */
+export const partsOf = (columns: string[]) => ({ metric: [...new Set(columns.filter(c => c.startsWith('metric:')).map(c => measureOf(c).name))], meta: columns.filter(c => !c.startsWith('metric:')) })
+
+/** What a run has in a column of a metric; nothing if it has none. */
+export function measured(r: RunItem, column: string): number | null {
+  const { name, of } = measureOf(column), v = r.metrics.find(m => m.name === name)?.[of]
+  return v === undefined || v === null ? null : number(v)
 }
 
 /** The names that say most about a run, the most telling first. */

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import { Curves, type Line } from '../chart/curves'
-import { get, number, post, url } from '../lib/api'
+import { get, post, url } from '../lib/api'
 import { colorAt, colorsOf, type Ink } from '../lib/color'
 import { finder } from '../lib/find'
 import { count, plural, text as textOf } from '../lib/format'
@@ -8,7 +8,7 @@ import { groupedLines } from '../lib/groups'
 import { useLive, useThrottled } from '../lib/live'
 import { usePins } from '../lib/pins'
 import { at, useQuery } from '../lib/router'
-import { betterOf, groupsOf, piecesOf } from '../lib/runs'
+import { betterOf, groupsOf, measured, measureOf, partsOf, piecesOf } from '../lib/runs'
 import type { Diff, NameItem, Page, RunItem, RunSeries } from '../lib/types'
 import { useLoad, useSeen, useSettled } from '../lib/use'
 import { useTheme } from '../lib/theme'
@@ -173,23 +173,23 @@ function RunTable({ slugs, version }: { slugs: string[]; version: number }) {
   const names = useLoad('first ' + slugs.join('\0'), s => get<Page<NameItem>>('names', { run: slugs, limit: 6 }, s))
   const cols = chosen.length ? chosen : (names.data?.items ?? []).map(n => 'metric:' + n.name)
   const sort = q.get('sort') ?? '', key = JSON.stringify([slugs, cols, sort])
-  const metric = cols.filter(c => c.startsWith('metric:')).map(c => c.slice(7)), meta = cols.filter(c => !c.startsWith('metric:'))
+  const { metric, meta } = partsOf(cols)
   const list = useLoad(key, s => get<Page<RunItem>>('runs', { slug: slugs, sort, metric, meta, limit: 1000 }, s), true)
   useEffect(() => { if (version > 0) list.reload() }, [version])
   return (
     <>
       <div class="bar"><span class="push" /><Columns chosen={chosen} set={c => set({ col: c })} /></div>
-      <section class="panel"><Show of={list}>{page => <Table label="compared runs" rows={fixedRows(page.items)} columns={columnsOf(cols, bestOf(page.items, metric))} id={r => r.slug} href={r => at.run(r.slug)} sort={sort} onSort={v => set({ sort: v })} height={700} />}</Show></section>
+      <section class="panel"><Show of={list}>{page => <Table label="compared runs" rows={fixedRows(page.items)} columns={columnsOf(cols, bestOf(page.items, cols.filter(c => c.startsWith('metric:'))))} id={r => r.slug} href={r => at.run(r.slug)} sort={sort} onSort={v => set({ sort: v })} height={700} />}</Show></section>
     </>
   )
 }
 
 /** The best last value of each metric of which its name tells what is better. */
-function bestOf(runs: RunItem[], metrics: string[]): Map<string, number> {
+function bestOf(runs: RunItem[], columns: string[]): Map<string, number> {
   const out = new Map<string, number>()
-  for (const name of metrics) {
-    const better = betterOf(name), values = runs.map(r => number(r.metrics.find(m => m.name === name)?.last)).filter(Number.isFinite)
-    if (better && values.length > 1) out.set('metric:' + name, better === 'lower' ? Math.min(...values) : Math.max(...values))
+  for (const column of columns) {
+    const better = betterOf(measureOf(column).name), values = runs.map(r => measured(r, column) ?? NaN).filter(Number.isFinite)
+    if (better && values.length > 1) out.set(column, better === 'lower' ? Math.min(...values) : Math.max(...values))
   }
   return out
 }

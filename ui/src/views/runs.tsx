@@ -4,7 +4,7 @@ import { colorOf } from '../lib/color'
 import { brief, column, count, duration, text, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at, go, useQuery } from '../lib/router'
-import { betterOf, telling } from '../lib/runs'
+import { betterOf, measured, measureOf, partsOf, telling } from '../lib/runs'
 import { type Cell, cellOf } from '../lib/save'
 import type { NameItem, Page, RunItem } from '../lib/types'
 import { useLoad, useSettled } from '../lib/use'
@@ -50,7 +50,7 @@ export function Runs() {
         <span class="note total" aria-live="polite">{rows.total === null ? '' : `${count(rows.total)} ${rows.total === 1 ? 'run' : 'runs'}`}</span>
         <span class="push" />
         <Columns chosen={columns} set={cols => setQuery({ col: cols.length ? cols : [''] })} />
-        <Export name="runs" total={rows.total} page={(offset, limit, signal) => get<Page<RunItem>>('runs', { q, where: rules, status, sort, metric, meta, offset, limit }, signal)} table={items => tableOf(metric, meta, items)} />
+        <Export name="runs" total={rows.total} page={(offset, limit, signal) => get<Page<RunItem>>('runs', { q, where: rules, status, sort, metric, meta, offset, limit }, signal)} table={items => tableOf(columns.filter(c => c.startsWith('metric:')), meta, items)} />
         {chosen.size > 0 && <button onClick={() => choose(new Set())}>Choose none</button>}
         <button class="primary go" disabled={chosen.size === 1 || first.length < 2} title={chosen.size ? 'Compare the chosen runs' : 'Compare the first runs of the list'} onClick={() => go(at.compare(chosen.size ? [...chosen] : first))}>Compare{chosen.size ? ` ${chosen.size}` : first.length > 1 ? ` first ${first.length}` : ''}</button>
       </div>
@@ -65,8 +65,6 @@ export function Runs() {
   )
 }
 
-const partsOf = (columns: string[]) => ({ metric: columns.filter(c => c.startsWith('metric:')).map(c => c.slice(7)), meta: columns.filter(c => !c.startsWith('metric:')) })
-
 /** The columns of a list for which none were chosen: the metrics that say most. They are known when its rows are. */
 function useUsual(): [string[], () => Promise<string[]>] {
   const [usual, setUsual] = useState<string[]>([])
@@ -80,25 +78,30 @@ function useUsual(): [string[], () => Promise<string[]>] {
 }
 
 /** Runs as rows of a table, with the columns that are chosen. */
-function tableOf(metrics: string[], meta: string[], runs: RunItem[]): Cell[][] {
-  const last = (r: RunItem, name: string): Cell => { const m = r.metrics.find(m => m.name === name); return m ? number(m.last) : '' }
-  return [['run', 'status', ...metrics, ...meta, 'last step', 'points', 'seconds', 'stage', 'failure', 'tags', 'last event'], ...runs.map(r => [
-    r.slug, r.status, ...metrics.map(m => last(r, m)), ...meta.map(k => k in r.metadata ? cellOf(r.metadata[k]) : ''),
+function tableOf(measures: string[], meta: string[], runs: RunItem[]): Cell[][] {
+  return [['run', 'status', ...measures.map(titleOf), ...meta, 'last step', 'points', 'seconds', 'stage', 'failure', 'tags', 'last event'], ...runs.map(r => [
+    r.slug, r.status, ...measures.map((m): Cell => measured(r, m) ?? ''), ...meta.map(k => k in r.metadata ? cellOf(r.metadata[k]) : ''),
     r.last_step, Number(r.points), (r.last_ms - r.first_ms) / 1000, r.stage, r.failure, r.tags.join(' '), new Date(r.last_ms).toISOString(),
   ])]
 }
 
+/** The heading of a metric's column. */
+function titleOf(column: string): string {
+  const { name, of } = measureOf(column)
+  return of === 'last' ? name : `${of} ${name}`
+}
+
 /** Room for a name and the arrow of its order, in pixels. */
-const metricWidth = (name: string) => Math.min(130, Math.max(100, Math.ceil(38 + 7.6 * name.length)))
+const metricWidth = (name: string) => Math.min(165, Math.max(100, Math.ceil(38 + 7.6 * name.length)))
 
 /** The columns of runs; best has the best value of metrics of which it is known what is better. */
 export function columnsOf(extra: string[], best?: Map<string, number>): Column<RunItem>[] {
   const own: Column<RunItem>[] = extra.map(key => key.startsWith('metric:') ? {
-    key, title: key.slice(7), width: metricWidth(key.slice(7)), right: true, sort: key, down: betterOf(key.slice(7)) !== 'lower',
+    key, title: titleOf(key), width: metricWidth(titleOf(key)), right: true, sort: key, down: measureOf(key).of === 'max' || measureOf(key).of === 'last' && betterOf(key.slice(7)) !== 'lower',
     cell: r => {
-      const m = r.metrics.find(m => m.name === key.slice(7))
-      const top = m && best?.get(key) === number(m.last)
-      return m ? <span class={top ? 'best' : ''} title={(top ? 'the best of these; ' : '') + (m.min === null ? '' : `from ${value(number(m.min))} to ${value(number(m.max))}`)}>{column(number(m.last))}</span> : <span class="muted">–</span>
+      const m = r.metrics.find(m => m.name === measureOf(key).name), v = measured(r, key)
+      const top = v !== null && best?.get(key) === v
+      return m && v !== null ? <span class={top ? 'best' : ''} title={(top ? 'the best of these; ' : '') + (m.min === null ? '' : `from ${value(number(m.min))} to ${value(number(m.max))}`)}>{column(v)}</span> : <span class="muted">–</span>
     },
   } : { key, title: key, width: 130, sort: key, cell: r => key in r.metadata ? <span title={text(r.metadata[key])}>{brief(r.metadata[key])}</span> : <span class="muted">–</span> })
   return [
@@ -120,15 +123,19 @@ export function Columns({ chosen, set }: { chosen: string[]; set: (cols: string[
   const q = useSettled(typed)
   const names = useLoad(open ? 'names ' + q : null, s => get<Page<NameItem>>('names', { q, limit: 60 }, s), true)
   const keys = useLoad(open ? 'keys ' + q : null, s => get<Page<NameItem>>('keys', { q, limit: 60 }, s), true)
-  const box = (key: string, title: string, n: number) => (
-    <label class="check" key={key}><input type="checkbox" checked={chosen.includes(key)} onChange={e => set(e.currentTarget.checked ? [...chosen, key] : chosen.filter(c => c !== key))} /><span>{title}</span><span class="note push">{count(n)}</span></label>
+  const metric = (n: NameItem) => {
+    const key = 'metric:' + n.name, more = chosen.some(c => c.startsWith('metric:') && (c === key || measureOf(c).name === n.name))
+    return <>{box(key, n.name, n.runs)}{more && <div class="bar" key={key + ':'} style={{ paddingLeft: 22 }}>{box(key + ':min', 'its lowest')}{box(key + ':max', 'its highest')}</div>}</>
+  }
+  const box = (key: string, title: string, n?: number) => (
+    <label class="check" key={key}><input type="checkbox" checked={chosen.includes(key)} onChange={e => set(e.currentTarget.checked ? [...chosen, key] : chosen.filter(c => c !== key))} /><span>{title}</span>{n !== undefined && <span class="note push">{count(n)}</span>}</label>
   )
   return (
     <span onFocusCapture={() => setOpen(true)} onMouseEnter={() => setOpen(true)}>
       <Menu label={`Columns${chosen.length ? ` ${chosen.length}` : ''}`}>
         <input type="search" placeholder="Find a metric or key" aria-label="Find a metric or key" value={typed} onInput={e => type(e.currentTarget.value)} />
         {names.data && names.data.items.length > 0 && <h2 class="group">Metrics</h2>}
-        {names.data?.items.map(n => box('metric:' + n.name, n.name, n.runs))}
+        {names.data?.items.map(metric)}
         {keys.data && keys.data.items.length > 0 && <h2 class="group">Metadata</h2>}
         {keys.data?.items.map(n => box(n.name, n.name, n.runs))}
         {names.data && keys.data && names.data.total + keys.data.total > 120 && <span class="note">There are more: type to find them.</span>}
