@@ -28,7 +28,10 @@ func (l *Log) Verify(ctx context.Context, found func(error)) (VerifyStats, error
 // listed, at most limit of them with the latest; zero is all.
 func (l *Log) VerifyVersions(ctx context.Context, limit int, found func(error)) (stats VerifyStats, err error) {
 	if stats.VerifyStats, err = l.table.VerifyVersions(ctx, limit, found); err == nil {
-		err = l.verifyEvents(ctx, &stats, found)
+		var v *View
+		if v, err = l.View(ctx); err == nil {
+			err = v.verifyEvents(ctx, &stats, found)
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("verify: %w", err)
@@ -36,17 +39,22 @@ func (l *Log) VerifyVersions(ctx context.Context, limit int, found func(error)) 
 	return stats, err
 }
 
-// verifyEvents folds all items, with every copy of their events.
-func (l *Log) verifyEvents(ctx context.Context, stats *VerifyStats, found func(error)) error {
-	v, err := l.View(ctx)
-	if err != nil {
-		return err
+// Verify checks what the events of one state say, as Log.Verify does, which checks the files
+// as well.
+func (v *View) Verify(ctx context.Context, found func(error)) (stats VerifyStats, err error) {
+	if err = v.verifyEvents(ctx, &stats, found); err != nil {
+		err = fmt.Errorf("verify: %w", err)
 	}
+	return stats, err
+}
+
+// verifyEvents folds all items, with every copy of their events.
+func (v *View) verifyEvents(ctx context.Context, stats *VerifyStats, found func(error)) error {
 	var p *parts
 	defer func() { p.close() }()
-	err = v.held(ctx, func(m *memwal.View) error {
+	err := v.held(ctx, func(m *memwal.View) error {
 		p.close()
-		p = l.newParts()
+		p = v.log.newParts()
 		return copies(ctx, m, p.add)
 	})
 	if err != nil {

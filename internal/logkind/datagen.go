@@ -304,8 +304,8 @@ func compareEvents(x, y datagen.Event) int {
 	return cmp.Or(x.Time.Compare(y.Time), strings.Compare(x.Item, y.Item), cmp.Compare(x.Seq, y.Seq))
 }
 
-// Copy writes the events as they are, blobs too, into a new table without shards, and
-// checks that. Events that contradict each other are copied as well.
+// Copy writes the events as they are, blobs too, into a new table without shards, with
+// its indexes, and checks that. Events that contradict each other are copied as well.
 func (k datagenKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error) {
 	if opts.Salvage {
 		return Copied{}, cli.WithHint(errors.New("a datagen log cannot be salvaged"),
@@ -319,17 +319,13 @@ func (k datagenKind) Copy(ctx context.Context, log, dest string, opts CopyOption
 	if err != nil {
 		return Copied{}, err
 	}
-	_, size, _, err := k.treeSize(ctx, log)
-	if err != nil {
-		return Copied{}, err
-	}
 	var done Copied
 	err = intoNewDir(dest, func(dir string) error {
 		store, err := World{}.store(dir)
 		if err != nil {
 			return err
 		}
-		if done.Events, err = v.Copy(ctx, store, inBytes(opts.Progress, size)); err != nil {
+		if done.Events, err = v.Copy(ctx, store, opts.Progress); err != nil {
 			return err
 		}
 		if _, done.Bytes, _, err = (World{}).treeSize(ctx, dir); err != nil {
@@ -347,9 +343,13 @@ func faultsOfCopy(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	v, err := l.View(ctx)
+	if err != nil {
+		return err
+	}
 	faults := int64(0)
 	var first error
-	_, err = l.Verify(ctx, func(err error) {
+	_, err = v.Verify(ctx, func(err error) {
 		if faults++; first == nil {
 			first = err
 		}
@@ -362,15 +362,6 @@ func faultsOfCopy(ctx context.Context, dir string) error {
 	}
 	return cli.WithHint(fmt.Errorf("everything was copied, with %s, the first: %w", cli.Plural(faults, "fault"), first),
 		"foldlog verify lists every fault, of the log or of its copy")
-}
-
-// inBytes tells progress among events as that among the bytes of a log, which is about
-// the same.
-func inBytes(progress func(done, total int64), size int64) func(done, total int64) {
-	if progress == nil {
-		return nil
-	}
-	return func(done, total int64) { progress(int64(float64(size)*float64(done)/float64(max(total, 1))), size) }
 }
 
 // intoNewDir lets fill write a directory that becomes dest once it is complete.
