@@ -12,6 +12,7 @@ is the same here as in its Go library, byte for byte. Nothing here needs more
 than the standard library.
 """
 
+from . import callbacks
 from ._limits import LimitError, MetadataError, MetricNameError, SlugError
 from ._report import Report, TargetReport
 from ._targets import TargetError
@@ -51,6 +52,7 @@ __all__ = [
     "Trial",
     "TrialLost",
     "TrialPruned",
+    "callbacks",
     "create_study",
     "open",
     "open_study",

@@ -17,7 +17,7 @@ class TargetReport:
     page: str = ""  # where the server shows the run
     error: Optional[str] = None  # why events are dropped or left
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = "%s: %d events" % (self.target, self.sent)
         if self.dropped:
             text += ", %d dropped" % self.dropped
@@ -33,9 +33,9 @@ class Report:
     targets: List[TargetReport] = field(default_factory=list)
 
     @property
-    def lost(self):
+    def lost(self) -> int:
         """How many events some target did not get."""
         return sum(t.dropped + t.left for t in self.targets)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join(str(t) for t in self.targets)

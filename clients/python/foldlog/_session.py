@@ -344,7 +344,7 @@ class StudySession(ProcessSession):
             self._spare.append(result)
 
 
-_sessions = weakref.WeakSet()
+_sessions: weakref.WeakSet[ProcessSession] = weakref.WeakSet()
 
 
 def _forget_all():

@@ -15,6 +15,8 @@ that the log has is passed over, and the fields are those of that moment, so tha
 conditions turn out as they did; the first step that it has not is done.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import os
@@ -23,9 +25,16 @@ import shutil
 import tempfile
 import traceback
 import weakref
+from types import TracebackType
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional, Tuple, Type, Union
 
 from ._json import mend
 from ._session import ProcessSession, _Call, _plain
+
+Path = Union[str, "os.PathLike[str]"]
+Fields = Optional[Mapping[str, Any]]
+Work = Union[Fields, Callable[[], Fields]]
+"""The fields that a step sets, or a function that returns them."""
 
 _STEP = re.compile(r"[A-Za-z0-9_.-]{1,100}\Z")
 
@@ -36,7 +45,7 @@ class DatagenError(Exception):
 
     kind = "log"
 
-    def __init__(self, message, hint="", kind=None):
+    def __init__(self, message: str, hint: str = "", kind: Optional[str] = None) -> None:
         super().__init__(message + ("\nhint: " + hint if hint else ""))
         self.message = message
         self.hint = hint
@@ -73,7 +82,7 @@ class InvalidStep(DatagenError, ValueError):
 class _Leave(BaseException):
     """Leaves the block of an item that has ended: with item, and no other one's."""
 
-    def __init__(self, item):
+    def __init__(self, item: Item) -> None:
         super().__init__("item %s has ended: what is done with it belongs into `with item:`, which ends here" % item.key)
         self.item = item
 
@@ -97,18 +106,18 @@ class _Session(ProcessSession):
 class Blob:
     """Bytes in the log, read when they are asked for."""
 
-    def __init__(self, log, event, size, checksum):
+    def __init__(self, log: DatagenLog, event: str, size: int, checksum: Optional[str]) -> None:
         self._log, self._event = log, event
         self.size, self.checksum = size, checksum
 
-    def read(self):
+    def read(self) -> bytes:
         """The bytes, checked against their checksum."""
         with self._log._scratch() as path:
             self._log._call("blob", event=self._event, size=self.size, checksum=self.checksum, to=path)
             with open(path, "rb") as f:
                 return f.read()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Blob(size=%d, checksum=%r)" % (self.size, self.checksum)
 
 
@@ -120,7 +129,7 @@ class DatagenLog:
     number of processes may work on one at once; threads may share a DatagenLog, but
     not an item."""
 
-    def __init__(self, name, root=None, run=None, binary=None):
+    def __init__(self, name: Path, root: Optional[Path] = None, run: Optional[str] = None, binary: Optional[Path] = None) -> None:
         args = ["datagen", "session", os.fspath(name)]
         if root is not None:
             args += ["--root", os.fspath(root)]
@@ -137,13 +146,13 @@ class DatagenLog:
             raise
         self.pipeline, self.experiment, self.run = opened["pipeline"], opened["experiment"], opened["run"]
 
-    def item(self, key, tags=None, rerun=False):
+    def item(self, key: object, tags: Optional[Mapping[str, Any]] = None, rerun: bool = False) -> Item:
         """Begins an item or resumes it. One that has ended is given too, and its
         block does nothing, unless it is to run again. ItemHeld if another process
         works on it."""
         return Item(self, self._call("item", item=str(key), tags=tags, rerun=rerun))
 
-    def claim(self, keys):
+    def claim(self, keys: Iterable[object]) -> Iterator[Item]:
         """Yields those of the items that have work left, each once, shared with
         whatever other processes do the same. An item that another works on is
         waited for at the end, and taken over should that process die."""
@@ -154,18 +163,18 @@ class DatagenLog:
                 return
             yield Item(self, state)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the session. What was recorded stays."""
         self._session.close()
         self._cleanup()
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return DatagenLog, self._again
 
-    def __enter__(self):
+    def __enter__(self) -> DatagenLog:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _call(self, do, **fields):
@@ -200,7 +209,7 @@ class Item:
     completed at the end of the block. An exception is recorded as a failure and
     goes on; Ctrl-C and SystemExit are not, and the item is resumed from there."""
 
-    def __init__(self, log, state):
+    def __init__(self, log: DatagenLog, state: Dict[str, Any]) -> None:
         self._log = log
         self.key, self.root, self.parent = state["item"], state["root"], state["parent"]
         self.tags, self.attempt = state["tags"], state["attempt"]
@@ -208,34 +217,36 @@ class Item:
         self._open = self._status not in ("completed", "filtered")
         self._past = state["steps"]
         self._at = 0  # how many of them the program has come past
-        self._scopes = []
-        self._places = {}  # the static place of every step, from 1
+        self._scopes: List[Tuple[str, int]] = []
+        self._places: Dict[str, int] = {}  # the static place of every step, from 1
         self._now = None  # the step that is being done
-        self.fields = {}
+        self.fields: Dict[str, Any] = {}
 
     @property
-    def ended(self):
+    def ended(self) -> bool:
         """Whether it is completed or filtered."""
         return self._status in ("completed", "filtered")
 
     @property
-    def status(self):
+    def status(self) -> str:
+        """pending, running, failed, completed or filtered."""
         return self._status
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         return self.fields[name]
 
-    def __contains__(self, name):
+    def __contains__(self, name: str) -> bool:
         return name in self.fields
 
-    def get(self, name, default=None):
+    def get(self, name: str, default: Any = None) -> Any:
+        """A field as the steps so far have left it, or the default."""
         return self.fields.get(name, default)
 
-    def done(self, name):
+    def done(self, name: str) -> bool:
         """Whether the step that comes next is this one, and is complete."""
         return self._at < len(self._past) and self._past[self._at]["instance"] == self._instance(name)
 
-    def step(self, name, work=None, append=None, filter=False):
+    def step(self, name: str, work: Work = None, append: Work = None, filter: bool = False) -> Dict[str, Any]:
         """Does a step, unless it is complete: work is called and returns the fields
         to set, as a dict or None; it may be a dict itself. `append` are values to
         add to those of fields, or a function that returns them. All of it is one
@@ -263,7 +274,7 @@ class Item:
             raise _Leave(self)
         return self.fields
 
-    def loop(self, name, most=None):
+    def loop(self, name: str, most: Optional[int] = None) -> Iterator[int]:
         """Yields 0, 1, ... for the rounds of a loop, `most` at most; leave it with
         break. Each round has its steps to itself."""
         self._check_name(name)
@@ -278,19 +289,19 @@ class Item:
         finally:
             del self._scopes[depth:]
 
-    def sub(self, name, index, tags=None):
+    def sub(self, name: str, index: int, tags: Optional[Mapping[str, Any]] = None) -> Item:
         """Begins or resumes a sub-item. The name and the index tell it from its
         siblings."""
         step = self._instance(name).replace("/", "~")
         self._check_open()
         return Item(self._log, self._log._call("sub", item=self.key, step=step, index=index, tags=tags))
 
-    def filter(self):
+    def filter(self) -> NoReturn:
         """Ends the item as filtered, and leaves its block."""
         self.finish("filtered")
         raise _Leave(self)
 
-    def finish(self, end="completed"):
+    def finish(self, end: str = "completed") -> None:
         """Ends the item. Its block does that by itself."""
         if self._at < len(self._past):
             raise self._changed("where the program ends")
@@ -298,26 +309,26 @@ class Item:
             self._log._call("end", item=self.key, end=end)
             self._end(end)
 
-    def fail(self, type, message="", traceback=""):
+    def fail(self, type: str, message: str = "", traceback: str = "") -> None:
         """Records that the attempt failed; the item can be resumed."""
         if self._open:
             self._log._call("fail", item=self.key, type=type, message=message, traceback=traceback, **(self._now or {}))
 
-    def close(self):
+    def close(self) -> None:
         """Gives the item up as it is. It can be resumed."""
         if self._open:
             self._open = False
             self._log._call("close", item=self.key)
 
-    def __enter__(self):
+    def __enter__(self) -> Item:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> bool:
         if kind is None:
             self.finish()
         elif kind is _Leave:
             self.close()
-            return error.item is self
+            return isinstance(error, _Leave) and error.item is self
         elif issubclass(kind, (ItemChanged, DatagenEnded)):
             if kind is ItemChanged:
                 self.close()
@@ -433,9 +444,10 @@ def _ordered(pairs):
 class _Bytes(Blob):
     """A blob that this program has just recorded."""
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self._value_bytes = bytes(value)
         self.size, self.checksum = len(self._value_bytes), None
 
-    def read(self):
+    def read(self) -> bytes:
+        """The bytes."""
         return self._value_bytes

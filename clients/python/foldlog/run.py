@@ -1,5 +1,7 @@
 """A run and its stream: open first, metrics and annotations, done last."""
 
+from __future__ import annotations
+
 import atexit
 import logging
 import os
@@ -7,6 +9,8 @@ import signal
 import sys
 import threading
 import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Iterable, Literal, Mapping, Optional, SupportsFloat, Type, Union
 
 from . import _json, _notes
 from ._limits import (
@@ -28,6 +32,13 @@ from ._targets import CLOSE_TIMEOUT, FileTarget, Line, TargetError
 
 log = logging.getLogger("foldlog")
 
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    Target = Union[str, os.PathLike[str]]
+    Targets = Union[None, Target, Iterable[Target]]
+    Number = Union[SupportsFloat, SupportsIndex]
+
 
 class Closed(RuntimeError):
     """An event for a run that has ended, or that belongs to another process."""
@@ -36,12 +47,13 @@ class Closed(RuntimeError):
 class Interrupted(SystemExit):
     """A signal that would have ended the process, so that it can end well."""
 
-    def __init__(self, name, number):
+    def __init__(self, name: str, number: int) -> None:
         super().__init__(128 + number)
         self.signal = name
 
 
-def open(slug, description="", metadata=None, to=None, runtime=None, token=None, signals=True, **options):
+def open(slug: str, description: str = "", metadata: Optional[Mapping[str, Any]] = None, to: Targets = None,
+         runtime: Optional[Mapping[str, Any]] = None, token: Optional[str] = None, signals: bool = True, **options: Any) -> Run:
     """Opens a run and writes its open event, first of all.
 
     slug         names the run, the same for every resume of it
@@ -69,16 +81,18 @@ class Run:
     that nothing has ended when the program ends is ended in the same way then.
     """
 
-    def __init__(self, slug, description="", metadata=None, to=None, runtime=None, token=None, signals=True, **options):
+    def __init__(self, slug: str, description: str = "", metadata: Optional[Mapping[str, Any]] = None, to: Targets = None,
+                 runtime: Optional[Mapping[str, Any]] = None, token: Optional[str] = None, signals: bool = True, **options: Any) -> None:
         self._lock = threading.RLock()  # a signal may come while it is held
         self._clock = options.pop("clock", time.time)
         self._timeout = options.pop("close_timeout", CLOSE_TIMEOUT)
         for name in sorted(set(options) - {"limit", "patience"}):
             raise TypeError("open() has no argument %r%s" % (name, "; knobs go into metadata=" if name in ("config", "params", "hparams") else ""))
-        self.slug, self._signals, self._previous = slug, signals, {}
+        self.slug, self._signals = slug, signals
+        self._previous: dict[int, Any] = {}
         self._pid, self._ended, self._interrupted = os.getpid(), False, False
         self._step = 0
-        self._report = None
+        self._report: Optional[Report] = None
         opening = _open_line(slug, description, metadata)
         self.set_metadata(runtime)
         self._targets = _open_targets(_target_list(to), slug, token, options)
@@ -89,52 +103,52 @@ class Run:
         if signals and _in_main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             self.catch_signals(signal.SIGTERM)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         raise TypeError("a run cannot be pickled: it belongs to the process that opened it")
 
     @property
-    def experiment(self):
+    def experiment(self) -> Experiment:
         """The handle for an experiment, which can do nothing but report metrics."""
         return Experiment(self)
 
     @property
-    def step(self):
+    def step(self) -> int:
         """The step of the latest metric."""
         return self._step
 
     @property
-    def report(self):
+    def report(self) -> Optional[Report]:
         """What became of the events, once the run has ended."""
         return self._report
 
-    def set_metadata(self, runtime):
+    def set_metadata(self, runtime: Optional[Mapping[str, Any]]) -> None:
         """Replaces what every metric gets from now on, for example the stage."""
         _json.metadata(runtime)
         self._runtime = dict(runtime or {})
 
-    def metric(self, step, name, value, metadata=None):
+    def metric(self, step: SupportsIndex, name: str, value: Number, metadata: Optional[Mapping[str, Any]] = None) -> None:
         """Writes one number at a step."""
         check_name(name)
-        step = _json.step(step)
+        at = _json.step(step)
         spelled = _json.metadata({**(metadata or {}), **self._runtime})
         check_metadata("metadata of metric %a" % name, spelled, MAX_METADATA)
-        value = _json.number(value)
-        self._step = step
+        spelled_value = _json.number(value)
+        self._step = at
         self._emit(
             '"step":%d,"kind":"metric","name":%s,"value":%s,"metadata":%s'
-            % (step, _json.string(name), value, spelled or "{}")
+            % (at, _json.string(name), spelled_value, spelled or "{}")
         )
 
-    def metrics(self, step, values, metadata=None):
+    def metrics(self, step: SupportsIndex, values: Mapping[str, Number], metadata: Optional[Mapping[str, Any]] = None) -> None:
         """Writes a mapping of names to numbers at a step."""
         for name, value in values.items():
             self.metric(step, name, value, metadata)
 
-    def log(self, values, *, step, metadata=None):
+    def log(self, values: Mapping[str, Number], *, step: SupportsIndex, metadata: Optional[Mapping[str, Any]] = None) -> None:
         """Writes a mapping of names to numbers at a step, as metrics does."""
         self.metrics(step, values, metadata)
 
-    def annotate(self, step, text, metadata=None):
+    def annotate(self, step: SupportsIndex, text: str, metadata: Optional[Mapping[str, Any]] = None) -> None:
         """Writes an annotation. A text beyond 16,000 UTF-16 units is cut."""
         spelled = _json.metadata(metadata)
         check_metadata("annotation metadata", spelled, MAX_NOTE_METADATA)
@@ -144,50 +158,50 @@ class Run:
             urgent=True,
         )
 
-    def lowering(self, step, head, graphs=(), tail=(), device=""):
+    def lowering(self, step: SupportsIndex, head: str, graphs: Iterable[str] = (), tail: Iterable[str] = (), device: str = "") -> None:
         """Reports how a GPU run was lowered: a head, lines about graphs, a tail."""
         self.annotate(step, *_notes.lowering(head, graphs, tail, device))
 
-    def memory_plan(self, step, text, parts=None):
+    def memory_plan(self, step: SupportsIndex, text: str, parts: Optional[Mapping[str, Any]] = None) -> None:
         """Reports the memory plan and its parts, before the first step."""
         self.annotate(step, *_notes.memory_plan(text, parts))
 
-    def memory_retry(self, step, what):
+    def memory_retry(self, step: SupportsIndex, what: str) -> None:
         """Reports that an allocation failed and was retried."""
         self.annotate(step, *_notes.memory_retry(step, what))
 
-    def memory_peak(self, step, peak, planned):
+    def memory_peak(self, step: SupportsIndex, peak: str, planned: str) -> None:
         """Compares the peak with the plan, when the run ends."""
         self.annotate(step, *_notes.memory_peak(peak, planned))
 
-    def stacking(self, step, text, degrees=None):
+    def stacking(self, step: SupportsIndex, text: str, degrees: Optional[Mapping[str, Any]] = None) -> None:
         """Reports the stacking choice and what was measured."""
         self.annotate(step, *_notes.stacking(text, degrees))
 
-    def stage(self, step, from_, to):
+    def stage(self, step: SupportsIndex, from_: str, to: str) -> None:
         """Reports that the curriculum moved on."""
         self.annotate(step, *_notes.stage(from_, to))
 
-    def checkpoint(self, step, location, seconds=None):
+    def checkpoint(self, step: SupportsIndex, location: Union[str, os.PathLike[str]], seconds: Optional[float] = None) -> None:
         """Reports a checkpoint, and how many seconds writing it took."""
         self.annotate(step, *_notes.checkpoint(location, seconds))
 
-    def resumed(self, step, location, changed=()):
+    def resumed(self, step: SupportsIndex, location: Union[str, os.PathLike[str]], changed: Iterable[str] = ()) -> None:
         """Reports that the run continued from a checkpoint, and what changed:
         lines of source_changed and knob_changed."""
         self.annotate(step, *_notes.resumed(location, changed))
 
-    def interrupted(self, signal_name="SIGINT", step=None):
+    def interrupted(self, signal_name: str = "SIGINT", step: Optional[SupportsIndex] = None) -> None:
         """Writes that a signal stopped the run; its end will have no done."""
         self._interrupted = True
         step = self._step if step is None else step
         self.annotate(step, *_notes.interrupted(signal_name, step))
 
-    def failed(self, message, step=None):
+    def failed(self, message: object, step: Optional[SupportsIndex] = None) -> None:
         """Writes why the run stopped; done must follow."""
         self.annotate(self._step if step is None else step, *_notes.failed(str(message)))
 
-    def done(self):
+    def done(self) -> Optional[Report]:
         """Ends the run: done, unless it was interrupted, flushed and synced.
 
         Returns the report: what every target got. What was lost is also said
@@ -200,7 +214,7 @@ class Run:
                 self._emit('"kind":"done","slug":' + _json.string(self.slug), urgent=True, sync=True)
         return self.close()
 
-    def close(self):
+    def close(self) -> Optional[Report]:
         """Ends the stream without done, as one that will be resumed."""
         if self._pid != os.getpid():
             return self._report
@@ -244,13 +258,13 @@ class Run:
             error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
             self._end(_signalled or error or _end_of_child() or _left)
 
-    def __enter__(self):
+    def __enter__(self) -> Run:
         if self._signals and _in_main_thread():
             self.release_signals()
             self.catch_signals()
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> Literal[False]:
         self.release_signals()
         if not self._ended:
             self._end(error)
@@ -270,7 +284,7 @@ class Run:
             self.failed("%s: %s" % (type(error).__name__, error))
             self.done()
 
-    def catch_signals(self, *signals):
+    def catch_signals(self, *signals: int) -> None:
         """Writes the interruption when one of the signals comes: SIGINT and
         SIGTERM if none are named. Then what handled it before does so; where
         that would have ended the process, Interrupted is raised instead, so that
@@ -279,7 +293,7 @@ class Run:
         for number in signals or (signal.SIGINT, signal.SIGTERM):
             self._previous[number] = signal.signal(number, self._on_signal)
 
-    def release_signals(self):
+    def release_signals(self) -> None:
         """Gives the signals back to what handled them before."""
         for number, handler in self._previous.items():
             if signal.getsignal(number) == self._on_signal:
@@ -360,10 +374,10 @@ def _in_main_thread():
 class Experiment:
     """A run as its experiment sees it: it reports metrics and nothing else."""
 
-    def __init__(self, run):
+    def __init__(self, run: Run) -> None:
         self._run = run
 
-    def metric(self, step, name, value, metadata=None):
+    def metric(self, step: SupportsIndex, name: str, value: Number, metadata: Optional[Mapping[str, Any]] = None) -> None:
         """Writes one number at a step."""
         self._run.metric(step, name, value, metadata)
 

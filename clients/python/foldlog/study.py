@@ -270,8 +270,8 @@ class Study:
         that somebody else has it."""
         if state is None:
             state = "failed" if error is not None else "complete"
-        values = None if values is None else _numbers(values)
-        return _finished(self._session.call("tell", trial=trial.number, state=state, values=values, error=error))
+        numbers = None if values is None else _numbers(values)
+        return _finished(self._session.call("tell", trial=trial.number, state=state, values=numbers, error=error))
 
     def optimize(self, objective: Callable[[Trial], Values], n_trials: Optional[int] = None, *, budget: Optional[int] = None,
                  timeout: Optional[float] = None, catch: Errors = (),

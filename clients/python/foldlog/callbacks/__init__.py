@@ -8,29 +8,36 @@ A callback writes to a run and does not end it: `with foldlog.open(...) as run`
 does, also after an exception.
 """
 
+from __future__ import annotations
 
-def lightning(run, every=None):
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
+
+if TYPE_CHECKING:
+    from ..run import Run
+
+
+def lightning(run: Run, every: Optional[int] = None) -> Any:
     """A callback for Lightning's Trainer; see _lightning."""
     from ._lightning import make
 
     return make(run, every)
 
 
-def huggingface(run):
+def huggingface(run: Run) -> Any:
     """A callback for the Trainer of transformers; see _huggingface."""
     from ._huggingface import make
 
     return make(run)
 
 
-def keras(run, every=100):
+def keras(run: Run, every: int = 100) -> Any:
     """A callback for Keras's fit; see _keras."""
     from ._keras import make
 
     return make(run, every)
 
 
-def numbers(values):
+def numbers(values: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     """The members of a mapping that are one number each, by name."""
     found = {}
     for name, value in (values or {}).items():
@@ -43,6 +50,6 @@ def numbers(values):
     return found
 
 
-def _scalar(value):
+def _scalar(value: Any) -> Any:
     item = getattr(value, "item", None)
     return item() if callable(item) else float(value)
