@@ -31,7 +31,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// trainForever says that it is under way once some of its metrics are in the file.
 func trainForever(path string) error {
+	size := func() int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	before := size()
 	rt, err := metrics.Start(metrics.Options{Slug: "child", EmitterOptions: metrics.EmitterOptions{
 		Targets: []metrics.Target{{Kind: metrics.TargetJSONL, Path: path}}, FlushEvery: time.Millisecond}})
 	if err != nil {
@@ -44,6 +53,9 @@ func trainForever(path string) error {
 			return err
 		}
 		if i == 1000 {
+			for size() < before+2000 { // the open and more
+				time.Sleep(time.Millisecond)
+			}
 			fmt.Println("under way")
 		}
 		if i%100 == 0 {
