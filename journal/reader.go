@@ -42,7 +42,8 @@ func (u until) Apply(rec *Record) error {
 
 // ReaderOptions configure a [Reader]. The zero value is ready for use.
 type ReaderOptions struct {
-	// FS is the file system, [fsx.OS] if nil.
+	// FS is the file system, the operating system's if nil. The files of a server
+	// (package remote) are another one.
 	FS fsx.FS
 }
 

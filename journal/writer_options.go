@@ -19,7 +19,7 @@ const (
 
 // WriterOptions configure a [Writer]. The zero value is ready for use.
 type WriterOptions struct {
-	// FS is the file system, [fsx.OS] if nil.
+	// FS is the file system, the operating system's if nil.
 	FS fsx.FS
 	// Worker is the id that every operation carries, below 2^53 so that JSON
 	// readers keep it; nil draws one at random.

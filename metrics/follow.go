@@ -22,7 +22,8 @@ const DefaultPoll = 200 * time.Millisecond
 // and survives that the file is shortened, replaced, rotated or not there yet.
 // Each look costs what is new; memory does not grow. It is for one goroutine.
 type Follower struct {
-	// FS is where the file is, [fsx.OS] if nil. It is set before the first Poll.
+	// FS is the file system that has the file, the operating system's if nil; the files
+	// of a server (package remote) are another one. It is set before the first Poll.
 	FS fsx.FS
 
 	path   string

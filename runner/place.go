@@ -61,9 +61,9 @@ func (p *prepared) portable(path string) string {
 // folder is the name of the study as that of a directory.
 func (p *prepared) folder() string { return metrics.EncodeSlug(p.name) }
 
-// Slug is the slug of the run that a trial's metrics are kept as: the name of
+// runSlug is the slug of the run that a trial's metrics are kept as: the name of
 // the study, in which what a slug may not hold is "-", and the trial's number.
-func Slug(name string, number uint64) string {
+func runSlug(name string, number uint64) string {
 	end := "-" + strconv.FormatUint(number, 10)
 	clean := strings.Map(func(r rune) rune {
 		if r == '/' || r < ' ' || r >= 0x7f && r < 0xa0 {

@@ -48,7 +48,7 @@ func (p *prepared) newRun(t *study.Trial, params []study.Param) (runLink, *metri
 	if err != nil {
 		return runLink{}, nil, err
 	}
-	link := runLink{Slug: Slug(p.name, t.Number)}
+	link := runLink{Slug: runSlug(p.name, t.Number)}
 	open, err := metrics.NewOpen(link.Slug, fmt.Sprintf("trial %d of study %s", t.Number, p.name), meta)
 	if err != nil {
 		return runLink{}, nil, err

@@ -72,11 +72,11 @@ func (f *fan) over(s *pipeline.State) (int64, []json.RawMessage, error) {
 // element is the fields that one part sets: the members of an object, or itself.
 func (f *fan) element(raw json.RawMessage) (changes []datagen.Change, err error) {
 	if !bytes.HasPrefix(raw, []byte("{")) {
-		v, err := ParseValue(raw, "")
+		v, err := parseValue(raw, "")
 		return []datagen.Change{datagen.Set(f.as, v)}, err
 	}
 	err = eachMember(raw, func(name string, raw json.RawMessage) error {
-		v, err := ParseValue(raw, "")
+		v, err := parseValue(raw, "")
 		changes = append(changes, datagen.Set(name, v))
 		return err
 	})

@@ -9,9 +9,6 @@ import (
 	"github.com/foldlog/foldlog/internal/yamldoc"
 )
 
-// MaxBytes bounds a pipeline file.
-const MaxBytes = yamldoc.MaxBytes
-
 // DefaultExperiment is the experiment of a file that names none.
 const DefaultExperiment = "main"
 

@@ -212,7 +212,7 @@ func TestValuesRoundTrip(t *testing.T) {
 		`[1,{"a":2}]`: datagen.JSONValue(json.RawMessage(`[1,{"a":2}]`)), "18446744073709551616": datagen.JSONValue(json.RawMessage("18446744073709551616")),
 		`{"$float":"Infinity"}`: datagen.FloatValue(math.Inf(1)), `{"$json":7}`: datagen.JSONValue(json.RawMessage("7")),
 	} {
-		got, err := ParseValue(json.RawMessage(text), "")
+		got, err := parseValue(json.RawMessage(text), "")
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue

@@ -125,7 +125,7 @@ func key(raw []byte) (string, error) {
 	raw = bytes.TrimSpace(raw)
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
-		v, numErr := ParseValue(raw, "")
+		v, numErr := parseValue(raw, "")
 		if numErr != nil || v.Kind != datagen.Int {
 			return "", errors.New("a key is a text or a whole number")
 		}

@@ -56,8 +56,8 @@ func ValueJSON(v datagen.Value, path string) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// ParseValue reads a value. Paths of blobs are relative to dir.
-func ParseValue(raw json.RawMessage, dir string) (datagen.Value, error) {
+// parseValue reads a value. Paths of blobs are relative to dir.
+func parseValue(raw json.RawMessage, dir string) (datagen.Value, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return datagen.Value{}, errors.New("there is no value")
@@ -225,7 +225,7 @@ func changeOf(name string, raw json.RawMessage, dir string) (c datagen.Change, e
 			add, raw = true, inner
 		}
 	}
-	v, err := ParseValue(raw, dir)
+	v, err := parseValue(raw, dir)
 	if err != nil {
 		return c, fmt.Errorf("field %q: %w", name, err)
 	}

@@ -72,6 +72,12 @@ journal is unless PATH does.`,
 			return cmdline.Operands("PATH")(c, args)
 		},
 	}
+	o.flags(c)
+	c.RunE = func(c *cobra.Command, args []string) error { return a.create(c, &o, args) }
+	return c
+}
+
+func (o *createOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.file, "file", "", "the study `FILE` that describes the study")
 	f.StringVar(&o.name, "name", "", "the `NAME` of the study (default: that of the file)")
@@ -84,30 +90,30 @@ journal is unless PATH does.`,
 	f.BoolVar(&o.open, "open", false, "use the study if there is one of that name")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object")
 	c.RegisterFlagCompletionFunc("direction", cobra.FixedCompletions([]string{"minimize", "maximize"}, cobra.ShellCompDirectiveNoFileComp))
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if o.file != "" {
-			return a.createOfFile(c, &o, args)
-		}
-		config, err := o.config(c, args[0])
-		if err != nil {
-			return err
-		}
-		if err := o.search.check(config); err != nil {
-			return err
-		}
-		st, snap, created, err := a.createStudy(c.Context(), args[0], config, o.search, o.open)
-		if err != nil {
-			return cli.Failed("study create", args[0], err)
-		}
-		if !created {
-			a.noteDifferences(c, st, config, o.search)
-		}
-		if created && !o.asJSON {
-			a.noteNames(st)
-		}
-		return a.printCreated(args[0], studyview.SummaryOf(snap, st), studyview.Objectives(st), created, o.asJSON)
+}
+
+func (a *app) create(c *cobra.Command, o *createOptions, args []string) error {
+	if o.file != "" {
+		return a.createOfFile(c, o, args)
 	}
-	return c
+	config, err := o.config(c, args[0])
+	if err != nil {
+		return err
+	}
+	if err := o.search.check(config); err != nil {
+		return err
+	}
+	st, snap, created, err := a.createStudy(c.Context(), args[0], config, o.search, o.open)
+	if err != nil {
+		return cli.Failed("study create", args[0], err)
+	}
+	if !created {
+		a.noteDifferences(c, st, config, o.search)
+	}
+	if created && !o.asJSON {
+		a.noteNames(st)
+	}
+	return a.printCreated(args[0], studyview.SummaryOf(snap, st), studyview.Objectives(st), created, o.asJSON)
 }
 
 // noteNames says what metrics without a name of their own are called.

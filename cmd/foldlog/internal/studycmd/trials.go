@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -189,4 +190,19 @@ func trialNote(t *study.Trial) string {
 		notes = append(notes, reasonLine(t.Error))
 	}
 	return strings.Join(notes, "; ")
+}
+
+// span is how long a trial took, or has been running; "" if it never started.
+func span(t *study.Trial, now time.Time) string {
+	end := t.EndedMillis
+	switch {
+	case t.StartedMillis == 0:
+		return ""
+	case end == 0:
+		end = uint64(now.UnixMilli())
+	}
+	if end < t.StartedMillis {
+		return "" // the clocks of two writers differ
+	}
+	return cli.Duration(time.Duration(end-t.StartedMillis) * time.Millisecond)
 }
