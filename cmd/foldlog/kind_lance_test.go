@@ -189,7 +189,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 
 func TestLanceTailFollowsAppends(t *testing.T) {
 	d := withTable(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	first := make(chan struct{})
 	w := &lineWriter{most: 3, first: first, done: cancel}
