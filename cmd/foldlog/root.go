@@ -197,20 +197,35 @@ func valueError(err *pflag.InvalidValueError) error {
 
 func unknownCommand(c *cobra.Command, name string) error {
 	err := cli.Usagef("unknown command %q for %s", name, c.CommandPath())
-	c.SuggestionsMinimumDistance = 2
-	near := c.SuggestionsFor(name)
-	for _, sub := range c.Commands() {
-		if slices.Contains(sub.SuggestFor, name) {
-			near = []string{sub.Name()}
-		}
-	}
-	if len(near) > 0 {
+	if near := nearCommands(c, name); len(near) > 0 {
 		return cli.WithHint(err, "did you mean "+strings.Join(near, " or ")+"?")
 	}
 	if c.Flags().Lookup(name) != nil {
 		return cli.WithHint(err, "did you mean --"+name+"?")
 	}
 	return err
+}
+
+// nearCommands are the commands that may have been meant by a name that c does not have:
+// one that says so of itself, those of that very name elsewhere, or those of c that are
+// spelled alike.
+func nearCommands(c *cobra.Command, name string) []string {
+	for _, sub := range c.Commands() {
+		if slices.Contains(sub.SuggestFor, name) {
+			return []string{sub.Name()}
+		}
+	}
+	var elsewhere []string
+	walk(c.Root(), func(sub *cobra.Command) {
+		if sub.Name() == name && sub.IsAvailableCommand() && sub.Parent() != nil && (c == c.Root() || sub.Parent() == c.Root()) {
+			elsewhere = append(elsewhere, sub.CommandPath())
+		}
+	})
+	if len(elsewhere) > 0 {
+		return elsewhere
+	}
+	c.SuggestionsMinimumDistance = 2
+	return c.SuggestionsFor(name)
 }
 
 func walk(c *cobra.Command, visit func(*cobra.Command)) {

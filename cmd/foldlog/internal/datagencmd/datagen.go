@@ -94,11 +94,12 @@ func failed(verb, arg string, err error) error {
 
 func (a *app) initCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "init LOG [--root ROOT] [--open]",
-		Short:   "Make an empty log",
-		Long:    "Make an empty log. With --open one that exists is no error: any number of\nstart scripts may say so at once.",
-		Example: "  foldlog datagen init digits/v1 --root experiments\n  foldlog datagen init s3://bucket/experiments/datagen_checkpoints/digits/v1",
-		Args:    cmdline.Operands("LOG"),
+		Use:        "init LOG [--root ROOT] [--open]",
+		SuggestFor: []string{"create", "new"},
+		Short:      "Make an empty log",
+		Long:       "Make an empty log. With --open one that exists is no error: any number of\nstart scripts may say so at once.",
+		Example:    "  foldlog datagen init digits/v1 --root experiments\n  foldlog datagen init s3://bucket/experiments/datagen_checkpoints/digits/v1",
+		Args:       cmdline.Operands("LOG"),
 	}
 	root := rootFlag(c)
 	reuse := c.Flags().Bool("open", false, "use the log if it exists")

@@ -44,8 +44,9 @@ type ValueDiff struct {
 func (a *app) diffCmd() *cobra.Command {
 	var names []string
 	c := &cobra.Command{
-		Use:   "diff A B [--metric NAME]... [--json]",
-		Short: "Compare two runs: identity, knobs, sources and final values",
+		Use:        "diff A B [--metric NAME]... [--json]",
+		SuggestFor: []string{"compare"},
+		Short:      "Compare two runs: identity, knobs, sources and final values",
 		Long: `Compare two metrics streams: what differs in the identity of the runs (slug,
 description, knobs, settings, sources by their hashes), and the last value of
 every metric. The exit status is 0 whether or not they differ.`,

@@ -24,8 +24,9 @@ type compareFlags struct {
 func (a *app) compareCmd() *cobra.Command {
 	var flags compareFlags
 	c := &cobra.Command{
-		Use:   "compare PATH... [--study NAME]... [--reference V,V...] [--json]",
-		Short: "Put several studies beside one another",
+		Use:        "compare PATH... [--study NAME]... [--reference V,V...] [--json]",
+		SuggestFor: []string{"diff"},
+		Short:      "Put several studies beside one another",
 		Long: `Put studies beside one another: all those of the journals given, or those that
 --study names. They must have the same directions.
 

@@ -40,8 +40,9 @@ type createOptions struct {
 func (a *app) createCmd() *cobra.Command {
 	var o createOptions
 	c := &cobra.Command{
-		Use:   "create PATH|--file STUDY.yaml [--name NAME] [--direction DIRECTION]... [--metric NAME]... [--space FILE]",
-		Short: "Create a study, and its journal if there is none",
+		Use:        "create PATH|--file STUDY.yaml [--name NAME] [--direction DIRECTION]... [--metric NAME]... [--space FILE]",
+		SuggestFor: []string{"new"},
+		Short:      "Create a study, and its journal if there is none",
 		Long: `Create a study, and the journal at PATH if there is none. Another name on an
 existing journal adds a study to it. If there is a study of that name, nothing
 is changed and the exit status is 1; with --open it is used as it is, and the

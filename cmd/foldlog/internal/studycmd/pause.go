@@ -14,8 +14,9 @@ import (
 
 func (a *app) pauseCmd() *cobra.Command {
 	return a.holdCmd(&cobra.Command{
-		Use:   "pause PATH NUMBER...",
-		Short: "Put running trials on hold",
+		Use:        "pause PATH NUMBER...",
+		SuggestFor: []string{"stop", "hold"},
+		Short:      "Put running trials on hold",
 		Long: fmt.Sprintf(`Put trials on hold that "study run" runs, here or on another machine. Within
 seconds the worker of each sends its command SIGTERM, keeps what that saves in
 FOLDLOG_STATE_DIR, and goes on with other trials. Nobody takes the trial up again

@@ -31,8 +31,9 @@ type runFlags struct {
 func (a *app) runCmd() *cobra.Command {
 	f := runFlags{Config: runner.Config{Here: "."}}
 	c := &cobra.Command{
-		Use:   "run PATH|STUDY.yaml [--trials N] [--workers K] [--jobs K] [-- COMMAND...]",
-		Short: "Run the trials of a study as commands, in parallel",
+		Use:        "run PATH|STUDY.yaml [--trials N] [--workers K] [--jobs K] [-- COMMAND...]",
+		SuggestFor: []string{"optimize", "start"},
+		Short:      "Run the trials of a study as commands, in parallel",
 		Long: `Run the trials of a study as commands. Each gets its parameters from the
 study's sampler, runs COMMAND with {name} replaced by the parameter of that name
 ({name:-text} for one that not every trial has; {{ and }} are braces), and ends
