@@ -68,6 +68,88 @@ func TestACheckpointThatMayBeInTheLogIsNeverSaidNotToBe(t *testing.T) {
 	}
 }
 
+// TestAnAppendThatIsAlwaysInDoubtIsGivenUp loses the answer of every write that makes a
+// checkpoint count, though the shard can be claimed anew each time.
+func TestAnAppendThatIsAlwaysInDoubtIsGivenUp(t *testing.T) {
+	for _, arrived := range []bool{true, false} {
+		t.Run(fmt.Sprintf("arrived %t", arrived), func(t *testing.T) {
+			mem := objstore.NewMemory()
+			var armed, staged atomic.Bool
+			store := objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+				switch {
+				case c.Mutates() && strings.Contains(c.Key, "_gen_"):
+					staged.Store(true)
+				case c.Op == "put if absent" && strings.Contains(c.Key, "/manifest/") && staged.CompareAndSwap(true, false) && armed.Load():
+					return objstore.Fate{Err: objstore.ErrAmbiguous, Done: arrived}
+				}
+				return objstore.Fate{}
+			})
+			l, err := OpenOrCreate(t.Context(), store, "digits", "first", Options{RetryFor: 50 * time.Millisecond})
+			check(t, err)
+			w := newWriter(t, l)
+			s, err := w.Open(t.Context(), "a", CreateOptions{})
+			check(t, err)
+			check(t, s.Checkpoint(t.Context(), step(0), nil))
+			armed.Store(true)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			err = s.Checkpoint(ctx, step(1), []Change{set("x", 1)})
+			if !errors.Is(err, ErrUnsure) || !errors.Is(err, objstore.ErrAmbiguous) {
+				t.Errorf("the checkpoint: %v", err)
+			}
+			armed.Store(false)
+			s, err = w.Open(t.Context(), "a", CreateOptions{})
+			check(t, err)
+			if s.Item().Done("step-1") != arrived {
+				t.Errorf("arrived %t, done %t", arrived, !arrived)
+			}
+			check(t, s.End(t.Context(), EndCompleted))
+			if it := itemOf(t, mem, "a"); len(it.Faults) > 0 || it.Status != StatusCompleted {
+				t.Errorf("%s, faults %v", it.Status, it.Faults)
+			}
+		})
+	}
+}
+
+// TestCloseWaitsForTheCloseThatRuns has another close while the hand-over, which fails in
+// the end, is held up.
+func TestCloseWaitsForTheCloseThatRuns(t *testing.T) {
+	mem := objstore.NewMemory()
+	var armed atomic.Bool
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	store := objstore.NewFault(mem, func(c objstore.Call) objstore.Fate {
+		if !armed.Load() || !strings.Contains(c.Key, "/manifest/") || !c.Mutates() {
+			return objstore.Fate{}
+		}
+		if armed.CompareAndSwap(true, false) {
+			close(begun)
+			<-goOn
+		}
+		return objstore.Fate{Err: objstore.ErrDenied}
+	})
+	l, err := OpenOrCreate(t.Context(), store, "digits", "first", Options{RetryFor: -1})
+	check(t, err)
+	w, err := l.NewWriter(t.Context(), WriterOptions{})
+	check(t, err)
+	_, err = w.Open(t.Context(), "a", CreateOptions{})
+	check(t, err)
+	armed.Store(true)
+	answers := make(chan error, 2)
+	go func() { answers <- w.Close(context.Background()) }()
+	<-begun
+	go func() { answers <- w.Close(context.Background()) }()
+	select {
+	case err := <-answers:
+		t.Errorf("a close was over before the hand-over: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(goOn)
+	first, second := <-answers, <-answers
+	if !errors.Is(first, objstore.ErrDenied) || !errors.Is(second, objstore.ErrDenied) || !errors.Is(w.Close(context.Background()), objstore.ErrDenied) {
+		t.Errorf("closed twice: %v, %v", first, second)
+	}
+}
+
 // itemOf folds an item as a new reader finds it.
 func itemOf(t *testing.T, s objstore.Store, id string) *Item {
 	t.Helper()

@@ -43,6 +43,9 @@ type Writer struct {
 	quit chan struct{}
 	keep sync.WaitGroup
 
+	closing  sync.Once
+	closeErr error
+
 	mu      sync.Mutex
 	mem     *memwal.Writer
 	claimed uint64         // the number of our claim on the shard
@@ -200,6 +203,7 @@ func (w *Writer) successor() string {
 func (w *Writer) append(rows arrow.RecordBatch) error {
 	r := retries{log: w.log}
 	var doubt *memwal.Writer // the last claim in which the rows may have come about
+	settled := false
 	for {
 		mem, err := w.current()
 		if err != nil {
@@ -215,7 +219,8 @@ func (w *Writer) append(rows arrow.RecordBatch) error {
 		}
 		if errors.Is(err, memwal.ErrUnsure) || errors.Is(err, memwal.ErrClosed) {
 			again := w.reclaim(mem)
-			if again == nil {
+			if again == nil && !settled { // one lost answer is no reason to wait
+				settled = true
 				continue
 			}
 			err = errors.Join(err, again)
@@ -297,12 +302,14 @@ func (w *Writer) reclaim(old *memwal.Writer) error {
 // Close stops the writer: what was acknowledged is merged and the shard sealed, so that
 // others can take the items over at once. Streams that are open are of no use any more.
 // The context bounds the work; what is left undone others do once the lease is dead.
+// Further calls wait for the first and return what it does.
 func (w *Writer) Close(ctx context.Context) error {
+	w.closing.Do(func() { w.closeErr = w.close(ctx) })
+	return w.closeErr
+}
+
+func (w *Writer) close(ctx context.Context) error {
 	w.mu.Lock()
-	if w.closed {
-		w.mu.Unlock()
-		return nil
-	}
 	w.closed = true
 	mem := w.mem
 	w.mu.Unlock()

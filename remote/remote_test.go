@@ -362,6 +362,9 @@ func TestAStoreAtAServerKeepsItsPromises(t *testing.T) {
 	}
 	must(t, out.Close())
 	must(t, out.Abort())
+	if err := out.Close(); err == nil {
+		t.Error("a writer is closed twice")
+	}
 	b, err := s.Get(ctx, key, 100)
 	must(t, err)
 	part, err := s.GetRange(ctx, key, 1, 3)

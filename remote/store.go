@@ -276,7 +276,7 @@ func (w *storeWriter) Write(b []byte) (int, error) {
 // Close implements [objstore.Writer].
 func (w *storeWriter) Close() error {
 	if w.ended {
-		return nil
+		return failed("create", w.key, os.ErrClosed)
 	}
 	err := w.store.put(w.ctx, http.MethodPut, w.key, nil,
 		func() (io.Reader, int64) { return io.NewSectionReader(w.f, 0, w.size), w.size })
