@@ -94,6 +94,14 @@ class Lightning(Module):
         ])
         self.assertEqual(self.notes(), [(100, "resumed from /ckpt/old.ckpt"), (104, "checkpoint /ckpt/epoch=0.ckpt")])
 
+    def test_only_the_first_process_writes(self):
+        self.fake("lightning.pytorch.callbacks", Callback=Base)
+        trainer = self.trainer()
+        trainer.is_global_zero = False
+        callback = callbacks.lightning(None)
+        self.fit(callback, trainer)
+        callback.on_exception(trainer, None, KeyboardInterrupt())
+
     def test_ctrl_c_that_lightning_swallows(self):
         self.fake("pytorch_lightning.callbacks", Callback=Base)
         with foldlog.open("r", to=self.to) as run:

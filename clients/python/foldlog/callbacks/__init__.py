@@ -5,7 +5,9 @@
     foldlog.callbacks.keras(run)         Keras
 
 A callback writes to a run and does not end it: `with foldlog.open(...) as run`
-does, also after an exception.
+does, also after an exception. Of the processes of a distributed training those of
+Lightning and Hugging Face write in the first one alone: open the run there, and give
+the others None.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ if TYPE_CHECKING:
     from ..run import Run
 
 
-def lightning(run: Run, every: Optional[int] = None) -> Any:
+def lightning(run: Optional[Run], every: Optional[int] = None) -> Any:
     """A callback for Lightning's Trainer; see _lightning."""
     from ._lightning import make
 
     return make(run, every)
 
 
-def huggingface(run: Run) -> Any:
+def huggingface(run: Optional[Run]) -> Any:
     """A callback for the Trainer of transformers; see _huggingface."""
     from ._huggingface import make
 
