@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -246,8 +247,20 @@ func (s *sink) close() {
 }
 
 func (s *sink) write(f *sinkFile, offset int64, lines []byte) (int64, error) {
-	if err := s.refresh(f, len(lines) > 0 && offset == 0); err != nil {
+	create := len(lines) > 0 && offset == 0
+	if err := s.refresh(f, create); err != nil {
 		return 0, err
+	}
+	if len(lines) > 0 && f.file != nil {
+		unlock, err := s.lock(f.path)
+		if err != nil {
+			return 0, err
+		}
+		defer unlock()
+		// Whoever had the lock may have written.
+		if err := s.refresh(f, create); err != nil {
+			return 0, err
+		}
 	}
 	if offset > f.end {
 		return 0, conflict("a gap", f.end)
@@ -277,6 +290,29 @@ func (s *sink) write(f *sinkFile, offset int64, lines []byte) (int64, error) {
 	return f.end, nil
 }
 
+// lockTime is how long a request waits for another server that writes to its stream.
+const lockTime = 5 * time.Second
+
+// lock keeps another server of the root, if there is one, from writing to a stream. Where
+// the system has no locks there is none.
+func (s *sink) lock(name string) (unlock func(), err error) {
+	f, err := s.fs.OpenFile(inRoot(s.root, name), os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("lock stream: %w", err)
+	}
+	for deadline := time.Now().Add(lockTime); ; time.Sleep(time.Millisecond) {
+		got, err := f.TryLock()
+		switch {
+		case got || fsx.IsUnsupported(err):
+			return func() { f.Close() }, nil
+		case err != nil:
+			return nil, fmt.Errorf("lock stream: %w", errors.Join(err, f.Close()))
+		case time.Now().After(deadline):
+			return nil, errors.Join(problem(http.StatusServiceUnavailable, "another server is writing to the stream"), f.Close())
+		}
+	}
+}
+
 // refresh opens the file, and looks whether it is what it was.
 func (s *sink) refresh(f *sinkFile, create bool) error {
 	info, err := s.root.Stat(f.path)
@@ -295,10 +331,18 @@ func (s *sink) refresh(f *sinkFile, create bool) error {
 		return fmt.Errorf("append to stream: %w", err)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("append to stream: %w", fs.ErrPermission)
-	case f.file != nil && !f.broken && os.SameFile(info, f.info) && info.Size() == f.size:
+	case f.file == nil || f.broken || !os.SameFile(info, f.info) || info.Size() < f.size:
+		return s.reopen(f)
+	case info.Size() == f.size:
 		return nil
 	}
-	return s.reopen(f)
+	// Another server has appended: who waits for a sync of the file goes on waiting.
+	end, err := metrics.LastLineEnd(f.file, info.Size())
+	if err != nil {
+		return fmt.Errorf("append to stream: %w", err)
+	}
+	f.size, f.end, f.found = info.Size(), end, end
+	return nil
 }
 
 func (s *sink) reopen(f *sinkFile) error {

@@ -144,8 +144,8 @@ func (s *Server) openRoot(opts Options) error {
 	return s.takeLock()
 }
 
-// takeLock keeps two servers from one projection, and from appending to the same
-// streams.
+// takeLock keeps two servers from one projection. Servers of one root with caches of their
+// own lock the streams that they append to.
 func (s *Server) takeLock() error {
 	f, err := fsx.OS.OpenFile(filepath.Join(s.cache, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
