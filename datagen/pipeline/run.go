@@ -99,9 +99,10 @@ func (r *run) tell(e Event) {
 
 // Run does what is left to do for all sources. Items that are completed or
 // filtered are never run again; those that failed are. Every item fails alone: a
-// step that fails is no error of Run. Errors are those of the log and of the
-// sources, and that of ctx: its end stops the steps that run, and nothing is
-// recorded of them.
+// step that fails is no error of Run, and counted in Report.Failed, and an item that is
+// refused in Report.Refused, which a program should look at. Errors are those of the
+// log and of the sources, and that of ctx: its end stops the steps that run, and
+// nothing is recorded of them.
 func Run(ctx context.Context, log Log, p *Pipeline, sources iter.Seq2[Source, error], opts Options) (Report, error) {
 	if err := p.Check(); err != nil {
 		return Report{}, err
