@@ -24,7 +24,7 @@ def later(*calls):
     def run():
         for call in calls:
             timer = threading.Event()
-            timer.wait(0.3)
+            timer.wait(0.5)
             call()
 
     thread = threading.Thread(target=run)

@@ -243,8 +243,8 @@ class Failures(Case):
 
     @unittest.skipUnless(hasattr(signal, "SIGSTOP"), "the platform cannot stop a process")
     def test_a_search_goes_on_when_others_have_taken_a_trial(self):
-        study = self.study(lease=0.5, retries=3)
-        session, other = study._session._process.pid, self.open(lease=0.5, retries=3)
+        study = self.study(lease=2, retries=3)
+        session, other = study._session._process.pid, self.open(lease=2, retries=3)
 
         def objective(trial):
             if trial.number < 2:
