@@ -93,8 +93,8 @@ func goldenLog(t testing.TB) string {
 }
 
 func TestImportKeepsEverything(t *testing.T) {
-	defer func(was *time.Location) { time.Local = was }(time.Local)
-	time.Local = time.FixedZone("", 2*3600)
+	defer func(was *time.Location) { zone = was }(zone)
+	zone = time.FixedZone("", 2*3600)
 	snap, done, faults := importText(t, goldenLog(t))
 	if len(faults) > 0 || done.Lost > 0 || done.Torn || done.Studies != 3 || done.Trials != 6 || done.Ignored != 3 {
 		t.Errorf("imported %+v, faults %v", done, faults)
@@ -191,8 +191,8 @@ func TestExportNeedsOffsetsOnlyWhenTheHourComesTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func(was *time.Location) { time.Local = was }(time.Local)
-	time.Local = berlin
+	defer func(was *time.Location) { zone = was }(zone)
+	zone = berlin
 	for _, at := range []string{"2024-10-27T00:30:00Z", "2024-10-27T01:30:00Z", "2024-03-31T01:30:00Z", "2024-06-07T17:27:27.68277Z"} {
 		when, err := time.Parse(time.RFC3339Nano, at)
 		if err != nil {

@@ -8,6 +8,9 @@ import (
 	"github.com/foldlog/foldlog/study"
 )
 
+// zone is where local times are: that of the process, except in tests.
+var zone = time.Local
+
 // moment is a time in microseconds since 1970, as fine as Optuna keeps them.
 type moment struct {
 	micros int64
@@ -42,15 +45,15 @@ func (m moment) local(layout string) string {
 	if !m.known {
 		return ""
 	}
-	return time.UnixMicro(m.micros).Format(layout)
+	return time.UnixMicro(m.micros).In(zone).Format(layout)
 }
 
 // file spells a time as files have it. An hour that comes twice, when summer time
 // ends, needs its offset.
 func (m moment) file() string {
 	text := m.local(fileLayout)
-	if back, err := time.ParseInLocation(fileLayout, text, time.Local); err != nil || back.UnixMicro() != m.micros {
-		return time.UnixMicro(m.micros).Format(fileLayout + "-07:00")
+	if back, err := time.ParseInLocation(fileLayout, text, zone); err != nil || back.UnixMicro() != m.micros {
+		return time.UnixMicro(m.micros).In(zone).Format(fileLayout + "-07:00")
 	}
 	return text
 }
@@ -68,7 +71,7 @@ func parseMoment(text string) (moment, error) {
 		return moment{}, nil
 	}
 	for _, layout := range momentLayouts {
-		t, err := time.ParseInLocation(layout, text, time.Local)
+		t, err := time.ParseInLocation(layout, text, zone)
 		if err == nil && t.Year() >= 1 && t.Year() <= 9999 {
 			return momentOf(t), nil
 		}

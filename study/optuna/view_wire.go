@@ -136,7 +136,7 @@ func appendMoment(b []byte, field protowire.Number, m moment) []byte {
 	if !m.known {
 		return b
 	}
-	at := time.UnixMicro(m.micros)
+	at := time.UnixMicro(m.micros).In(zone)
 	if y := at.Year(); y < 0 || y > 9999 {
 		return appendText(b, field, m.local(wireLayout))
 	}
