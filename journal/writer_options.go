@@ -81,15 +81,15 @@ func (c WriterOptions) withDefaults() (WriterOptions, error) {
 	return c, c.check()
 }
 
-func (o *WriterOptions) check() error {
+func (c *WriterOptions) check() error {
 	switch {
-	case *o.Worker >= 1<<53:
-		return fmt.Errorf("worker id %d is not below 2^53", *o.Worker)
-	case o.Term < MinTerm || o.Term > MaxTerm:
-		return fmt.Errorf("lease term %v is not between %v and %v", o.Term, MinTerm, MaxTerm)
-	case o.MaxRecordBytes < 0 || o.MaxExtentBytes < 0 || o.MaxJournalBytes < 0:
+	case *c.Worker >= 1<<53:
+		return fmt.Errorf("worker id %d is not below 2^53", *c.Worker)
+	case c.Term < MinTerm || c.Term > MaxTerm:
+		return fmt.Errorf("lease term %v is not between %v and %v", c.Term, MinTerm, MaxTerm)
+	case c.MaxRecordBytes < 0 || c.MaxExtentBytes < 0 || c.MaxJournalBytes < 0:
 		return errors.New("a cap is negative")
-	case o.MaxExtentBytes > HardLimit || o.MaxRecordBytes > HardLimit:
+	case c.MaxExtentBytes > HardLimit || c.MaxRecordBytes > HardLimit:
 		return fmt.Errorf("a cap is over the %d bytes that readers admit", HardLimit)
 	}
 	return nil
