@@ -54,6 +54,10 @@ type Outline struct {
 	// FirstTSMS and LastTSMS are the times of the first event and of the one
 	// applied last, Unix epoch in milliseconds.
 	FirstTSMS, LastTSMS int64
+	// LastStep is the step of the last event that has one, a metric or an annotation.
+	// Stepped tells that such has come since the newest open.
+	LastStep int64
+	Stepped  bool
 	// Events, and of them Metrics, count what was applied.
 	Events, Metrics int64
 	// FailedLast tells that the event applied last was a failure.
@@ -136,6 +140,12 @@ func (o *Outline) Apply(e *Event) {
 	}
 	seg := &o.Segments[len(o.Segments)-1]
 	seg.LastTSMS = e.TSMS
+	switch e.Kind {
+	case KindOpen:
+		o.Stepped = false
+	case KindMetric, KindAnnotation:
+		o.LastStep, o.Stepped = e.Step, true
+	}
 	failedLast := o.FailedLast
 	o.FailedLast = false
 	switch e.Kind {

@@ -22,10 +22,12 @@ type Log struct {
 	// Bytes is the size of a stream, ModifiedMS when it was last written to.
 	Bytes      int64
 	ModifiedMS int64 `json:"modified_ms"`
-	// Slug is that of a stream's run, Step that of its last metric, Points how many
-	// there are.
+	// Slug is that of a stream's run, Step that of its last event that has one, a metric
+	// or an annotation; Stepped tells that such has come since the newest open. Points
+	// is how many metrics there are.
 	Slug         string
 	Step, Points int64
+	Stepped      bool
 	// Ended tells that a stream's process has said so, Failure why it failed and
 	// Signal what interrupted it, "" if it has not said that.
 	Ended           bool

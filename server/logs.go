@@ -30,7 +30,8 @@ type LogItem struct {
 	Bytes      int64  `json:"bytes,omitempty" doc:"of a stream"`
 	ModifiedMS int64  `json:"modified_ms,omitempty" doc:"when a stream was last written to"`
 	Slug       string `json:"slug,omitempty" doc:"of a stream's run"`
-	Step       int64  `json:"step,omitempty" doc:"of a stream's last metric"`
+	Step       int64  `json:"step,omitempty" doc:"of a stream's last event that has one, a metric or an annotation"`
+	Stepped    bool   `json:"stepped,omitempty" doc:"such has come since the newest open of a stream"`
 	Points     int64  `json:"points,omitempty" doc:"of a stream"`
 	Ended      bool   `json:"ended,omitempty" doc:"a stream's process has said that it ended"`
 	Failure    string `json:"failure,omitempty" doc:"why a stream's newest process failed, if it has said so"`
@@ -162,7 +163,7 @@ func comparePaths(a, b string) int {
 
 func streamItem(d *projection.Digest) LogItem {
 	size, modified := d.File()
-	return LogItem{Path: d.Path, Kind: kindStream, Bytes: size, ModifiedMS: modified, Slug: d.Slug, Step: d.LastStep, Points: d.Metrics,
+	return LogItem{Path: d.Path, Kind: kindStream, Bytes: size, ModifiedMS: modified, Slug: d.Slug, Step: d.LastStep, Stepped: d.Stepped, Points: d.Metrics,
 		Ended: d.Status != metrics.StatusRunning, Failure: d.Failure, Signal: d.Interrupted}
 }
 

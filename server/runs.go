@@ -26,7 +26,7 @@ type RunItem struct {
 	FirstMS     int64     `json:"first_ms" doc:"time of the first event"`
 	OpenedMS    int64     `json:"opened_ms" doc:"time of the newest open"`
 	LastMS      int64     `json:"last_ms" doc:"time of the last event"`
-	LastStep    Integer   `json:"last_step" doc:"of the last metric"`
+	LastStep    Integer   `json:"last_step" doc:"of the last event that has one, a metric or an annotation"`
 	Segments    int       `json:"segments" doc:"processes that wrote it"`
 	Checkpoints int       `json:"checkpoints"`
 	Annotations int       `json:"annotations"`

@@ -61,7 +61,7 @@ const noOpen = "no open"
 
 // streamWords is what Summarize says, of a stream at a server.
 func streamWords(l remote.Log) string {
-	end := metricsview.Ending{Opened: true, Stepped: l.Points > 0, Done: l.Ended, Step: l.Step, Failure: l.Failure, Signal: l.Signal}
+	end := metricsview.Ending{Opened: true, Stepped: l.Stepped, Done: l.Ended, Step: l.Step, Failure: l.Failure, Signal: l.Signal}
 	return cmp.Or(l.Slug, noOpen) + end.String()
 }
 

@@ -255,6 +255,11 @@ func (e *encoder) digest(d *Digest) {
 		d.LastStep, d.Events, d.Metrics, d.Bad, d.Bytes, d.size, d.mtime} {
 		e.int(v)
 	}
+	stepped := uint64(0)
+	if d.Stepped {
+		stepped = 1
+	}
+	e.uint(stepped)
 	left := d.LeftOut
 	for _, v := range left.fields() {
 		e.int(*v)
@@ -286,6 +291,7 @@ func (d *decoder) digest(numbers []uint32) *Digest {
 		&g.LastStep, &g.Events, &g.Metrics, &g.Bad, &g.Bytes, &g.size, &g.mtime} {
 		*v = d.int()
 	}
+	g.Stepped = d.uint() == 1
 	for _, v := range g.LeftOut.fields() {
 		*v = d.int()
 	}

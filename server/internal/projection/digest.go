@@ -28,8 +28,10 @@ type Digest struct {
 	// FirstTSMS, LastTSMS and OpenedTSMS are the times of the first event, the
 	// last one and the newest open.
 	FirstTSMS, LastTSMS, OpenedTSMS int64
-	// LastStep is the step of the last metric.
+	// LastStep is the step of the last event that has one, a metric or an annotation.
+	// Stepped tells that such has come since the newest open.
 	LastStep int64
+	Stepped  bool
 	// Events, Metrics and Bad count events, those that are metrics, and lines
 	// that are no events. Bytes is the size of all whole lines.
 	Events, Metrics, Bad, Bytes int64

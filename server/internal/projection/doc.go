@@ -30,4 +30,4 @@ package projection
 
 // Version is that of everything on disk. Raise it when older bytes would be
 // misread; directories of other versions are removed.
-const Version = 3
+const Version = 4

@@ -221,7 +221,7 @@ func (s *state) digest(path string, size, mtime int64) *Digest {
 		Path: path, ID: s.id, Slug: o.Slug, Description: metrics.CutText(o.Description, MostDescription), Metadata: listed(o.Metadata),
 		Status: o.Status, Interrupted: metrics.CutText(o.Interrupted(), 300), Stage: metrics.CutText(o.Stage(), 300), LeftOut: s.left, Segments: len(o.Segments), Marks: len(o.Marks),
 		FirstTSMS: o.FirstTSMS, LastTSMS: o.LastTSMS, Events: o.Events, Metrics: o.Metrics, Bad: s.bad, Bytes: s.pos,
-		size: size, mtime: mtime,
+		LastStep: o.LastStep, Stepped: o.Stepped, size: size, mtime: mtime,
 	}
 	for i := range o.Marks {
 		switch m := &o.Marks[i]; m.Class {
@@ -234,12 +234,8 @@ func (s *state) digest(path string, size, mtime int64) *Digest {
 		}
 	}
 	for i := len(o.Segments) - 1; i >= 0; i-- {
-		seg := &o.Segments[i]
-		if d.OpenedTSMS == 0 && seg.Opened {
+		if seg := &o.Segments[i]; seg.Opened {
 			d.OpenedTSMS = seg.FirstTSMS
-		}
-		if seg.Metrics > 0 {
-			d.LastStep = seg.LastStep
 			break
 		}
 	}
