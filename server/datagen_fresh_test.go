@@ -27,6 +27,11 @@ func TestWhatWasAppendedIsListed(t *testing.T) {
 	s := newSite(t, Options{})
 	id, at := s.newExperiment()
 	l := s.datagens.byID[id]
+	s.eventually("the reading for its creation has ended", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.reading == nil
+	})
 	l.refreshing.Lock()
 	first := l.nextReading()
 	second, third := l.nextReading(), l.nextReading()
