@@ -114,26 +114,32 @@ func (f Finder) CreateJournal(ctx context.Context, operand string) (study.Storag
 	if c != nil && at == "" {
 		return nil, noPath(c)
 	}
-	if err := CheckNewJournal(operand, c != nil); err != nil {
-		return nil, err
-	}
 	if c != nil {
+		if !isJournalName(at) {
+			return nil, cli.WithHint(cli.Usagef("at a server the name of a study journal ends in .atj"), "did you mean "+journalName(operand)+"?")
+		}
 		return c.CreateJournal(ctx, at, nil)
 	}
-	return study.CreateJournal(ctx, operand, f.JournalOptions(nil))
+	j, err := study.CreateJournal(ctx, operand, f.JournalOptions(nil))
+	if err == nil {
+		f.NoteNewJournal(operand)
+	}
+	return j, err
 }
 
-// CheckNewJournal refuses the name of a journal that a server would not find. One of
-// another name that is there is used as it is.
-func CheckNewJournal(path string, away bool) error {
-	if filepath.Ext(path) == ".atj" {
-		return nil
+// NoteNewJournal says of a journal that was made if its name is none by which a server
+// finds it.
+func (f Finder) NoteNewJournal(path string) {
+	if !isJournalName(path) {
+		f.Notef("%s: a server finds only journals whose names end in .atj, such as %s", path, journalName(path))
 	}
-	if _, err := os.Lstat(path); err == nil && !away {
-		return nil
-	}
-	near := strings.TrimSuffix(strings.TrimSuffix(path, filepath.Ext(path)), "/") + ".atj"
-	return cli.WithHint(cli.Usagef("the name of a study journal ends in .atj, by which a server finds it"), "did you mean "+near+"?")
+}
+
+func isJournalName(path string) bool { return filepath.Ext(path) == ".atj" }
+
+// journalName is the name of a journal that is nearest to another one.
+func journalName(path string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(path, filepath.Ext(path)), "/") + ".atj"
 }
 
 // OpenOrCreateJournal opens a journal for writing that others may be creating at the

@@ -13,7 +13,6 @@ import (
 
 	"github.com/foldlog/foldlog/cmd/foldlog/internal/cmdline"
 	"github.com/foldlog/foldlog/internal/cli"
-	"github.com/foldlog/foldlog/internal/logkind"
 	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/study/optuna"
 )
@@ -53,9 +52,6 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 		return cli.WithHint(errors.New("an import makes a journal on this machine, and not at a server"),
 			"import it to a file, and copy that into the root there, on that machine")
 	}
-	if err := logkind.CheckNewJournal(to, false); err != nil {
-		return err
-	}
 	f, err := os.Open(from)
 	if err != nil {
 		return err
@@ -84,6 +80,7 @@ func (a *app) importOptuna(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
+	a.NoteNewJournal(to)
 	a.Notef("imported %s in %s from %s to %s", cli.Plural(int64(done.Trials), "trial"), studiesText(done.Studies), cli.Plural(done.Lines, "line"), to)
 	if done.Ignored > 0 {
 		a.Notef("%s without effect, as in Optuna: what came too late, or a second time", cli.Plural(done.Ignored, "record"))
