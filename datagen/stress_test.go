@@ -7,8 +7,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/internal/rough"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -317,15 +316,7 @@ func (h *hand) tend() {
 // TestWhatWasToldOfCheckpointsIsTrueUnderStress has processes work on the same items, be
 // cut short, die, take over and maintain, on a rough store.
 func TestWhatWasToldOfCheckpointsIsTrueUnderStress(t *testing.T) {
-	last := time.Second
-	if d, err := time.ParseDuration(os.Getenv("FOLDLOG_SOAK")); err == nil {
-		last = d
-	}
-	seed, err := strconv.ParseUint(os.Getenv("FOLDLOG_SEED"), 10, 64)
-	if err != nil {
-		seed = rand.Uint64()
-	}
-	t.Logf("FOLDLOG_SEED=%d", seed)
+	last, seed := proctest.Lasts(t, time.Second), proctest.Seed(t)
 	mem := objstore.NewMemory()
 	led := newLedger(t)
 	following := followed(t, newLog(t, mem))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/fsx"
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/internal/serde"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestSoakKilledWriters(t *testing.T) {
 	path := emptyJournal(t)
 	var o outcome
-	end := time.Now().Add(soakFor(t, 6*time.Second))
+	end := time.Now().Add(proctest.Lasts(t, 6*time.Second))
 	rounds := 0
 	for ; time.Now().Before(end) && !t.Failed(); rounds++ {
 		var names []string
@@ -131,7 +132,7 @@ func TestSoakManyProcesses(t *testing.T) {
 	for _, c := range all {
 		before = append(before, c.count())
 	}
-	time.Sleep(soakFor(t, 8*time.Second))
+	time.Sleep(proctest.Lasts(t, 8*time.Second))
 	for i, c := range all { // a disk that stalls is slow for all, but nobody starves
 		waitFor(t, func() bool { return c.count() > before[i] })
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/internal/fsx"
+	"github.com/foldlog/foldlog/internal/proctest"
 )
 
 // noSync is the operating system's file system without its syncs, for tests of
@@ -41,25 +42,6 @@ func spin(n int) {
 	}
 }
 
-// soakFor is how long a soak test runs: short, unless FOLDLOG_SOAK says so.
-func soakFor(t testing.TB, short time.Duration) time.Duration {
-	t.Helper()
-	text := os.Getenv("FOLDLOG_SOAK")
-	switch {
-	case text == "1":
-		return 30 * short
-	case text != "":
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatalf("FOLDLOG_SOAK: %v", err)
-		}
-		return d
-	case testing.Short():
-		return short / 4
-	}
-	return short
-}
-
 // waitFor waits for what must happen sooner or later.
 func waitFor(t testing.TB, happened func() bool) {
 	t.Helper()
@@ -83,7 +65,7 @@ func TestSoakRenameAgainstTakeOver(t *testing.T) {
 	}
 	rack := newBatonRack(l)
 	published, fenced := 0, 0
-	end := time.Now().Add(soakFor(t, 2*time.Second))
+	end := time.Now().Add(proctest.Lasts(t, 2*time.Second))
 	for try := 0; time.Now().Before(end) || (published == 0 || fenced == 0) && try < 100_000; try++ {
 		holder := holdBaton(t, rack)
 		ticket := filepath.Join(rack.path(holder), holder.ticketFile(0))
@@ -201,7 +183,7 @@ func TestSoakTakeOversUnderRunningWriters(t *testing.T) {
 			}
 		})
 	}
-	end := time.Now().Add(soakFor(t, 4*time.Second))
+	end := time.Now().Add(proctest.Lasts(t, 4*time.Second))
 	stolen, moved := steal(t, path, fsys, func(stolen int) bool {
 		// Whatever the machine lets the writers do, they are given time for something.
 		waitFor(t, func() bool { return t.Failed() || int64(stolen) <= 20*(published.Load()+1) })

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/internal/rough"
 	"github.com/foldlog/foldlog/objstore"
 )
@@ -91,15 +90,7 @@ func (p *stressor) run(until time.Time) {
 // TestSoakWhatWasToldOfCommitsIsRead has several that append, delete and compact on stores
 // that are slow, fail and lose answers, and then holds what each call told against the rows.
 func TestSoakWhatWasToldOfCommitsIsRead(t *testing.T) {
-	last := 500 * time.Millisecond
-	if d, err := time.ParseDuration(os.Getenv("FOLDLOG_SOAK")); err == nil {
-		last = d
-	}
-	seed, err := strconv.ParseUint(os.Getenv("FOLDLOG_SEED"), 10, 64)
-	if err != nil {
-		seed = rand.Uint64()
-	}
-	t.Logf("FOLDLOG_SEED=%d", seed)
+	last, seed := proctest.Lasts(t, 500*time.Millisecond), proctest.Seed(t)
 	mem := objstore.NewMemory()
 	filled(t, mem, 1, 1)
 	var all sync.WaitGroup

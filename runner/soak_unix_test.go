@@ -17,18 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/sampler"
 )
-
-// soakTime is how long the tests that run for long do so, 0 for once, small.
-func soakTime(t *testing.T) time.Duration {
-	d, err := time.ParseDuration(os.Getenv("FOLDLOG_SOAK"))
-	if os.Getenv("FOLDLOG_SOAK") != "" && err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
 
 // testOrder says what a supervisor process does.
 type testOrder struct {
@@ -124,7 +116,7 @@ func (v *supervised) hunt(rng *rand.Rand, kills *int) (finished bool) {
 // TestSoakKilledWorkers kills workers and their supervisors at random through whole
 // studies, with both a sampler that looks at all trials and one that follows generations.
 func TestSoakKilledWorkers(t *testing.T) {
-	long := soakTime(t)
+	long := proctest.Lasts(t, 0)
 	began := time.Now()
 	for round := uint64(0); round < 2 || time.Since(began) < long; round++ {
 		seed := uint64(time.Now().UnixNano())
@@ -212,7 +204,7 @@ func checkHunted(t *testing.T, j *study.Journal, c Config, dir string) {
 // TestSoakManyWorkers runs a thousand trials by sixteen processes on one journal.
 func TestSoakManyWorkers(t *testing.T) {
 	budget, workers := uint64(48), 6
-	if soakTime(t) > 0 {
+	if proctest.Lasts(t, 0) > 0 {
 		budget, workers = 1000, 16
 	} else if testing.Short() {
 		budget = 16

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/remote"
@@ -53,21 +54,11 @@ func (w *roughWay) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestServersThatAreKilledLoseNoTrialAndNoEvent has two servers on one root, killed again
+// TestSoakServersThatAreKilledLoseNoTrialAndNoEvent has two servers on one root, killed again
 // and again, while workers search in a journal and runs send their streams, each request to
 // any of the two and some of them lost or answered in vain.
-func TestServersThatAreKilledLoseNoTrialAndNoEvent(t *testing.T) {
-	lasts := 5 * time.Second
-	switch text := os.Getenv("FOLDLOG_SOAK"); {
-	case text != "":
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatalf("FOLDLOG_SOAK: %v", err)
-		}
-		lasts = d
-	case testing.Short():
-		lasts = 2 * time.Second
-	}
+func TestSoakServersThatAreKilledLoseNoTrialAndNoEvent(t *testing.T) {
+	lasts := proctest.Lasts(t, 6*time.Second)
 	root := t.TempDir()
 	servers := []*mortal{newMortal(t, root), newMortal(t, root)}
 	transport := &http.Transport{}

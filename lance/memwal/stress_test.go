@@ -6,33 +6,16 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/foldlog/foldlog/internal/lancetest"
+	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/internal/rough"
 	"github.com/foldlog/foldlog/lance"
 	"github.com/foldlog/foldlog/objstore"
 )
-
-// stressed is how long a stress lasts, and its seed. FOLDLOG_SOAK makes it last, and
-// FOLDLOG_SEED repeats one as far as goroutines do.
-func stressed(t *testing.T) (time.Duration, uint64) {
-	t.Helper()
-	last := time.Second
-	if d, err := time.ParseDuration(os.Getenv("FOLDLOG_SOAK")); err == nil {
-		last = d
-	}
-	seed, err := strconv.ParseUint(os.Getenv("FOLDLOG_SEED"), 10, 64)
-	if err != nil {
-		seed = rand.Uint64()
-	}
-	t.Logf("FOLDLOG_SEED=%d", seed)
-	return last, seed
-}
 
 // fates are what was told of rows: that they are there, that they are not, or neither.
 type fates struct {
@@ -246,7 +229,7 @@ func (p *process) tend() {
 // stress lets processes use a table on one store, until the time is over and nothing is on
 // its way any more, and returns what they were told.
 func stress(t *testing.T, under objstore.Store) *fates {
-	last, seed := stressed(t)
+	last, seed := proctest.Lasts(t, time.Second), proctest.Seed(t)
 	_, err := lance.Create(t.Context(), under, small)
 	ok(t, err)
 	f := newFates()
