@@ -25,14 +25,13 @@ func TestWhatBothSupervisorAndWorkerLeftIsKilledByTheNextRun(t *testing.T) {
 		Trials: 1, Journal: path, Grace: time.Second, Retries: 1}
 	v := startSupervised(t, testOrder{Config: c, Workers: 1, Argv: []string{self}})
 	waitFor(t, filepath.Join(dir, "child"), filepath.Join(dir, "stays"))
-	v.mu.Lock()
-	for _, pid := range v.pids {
+	pids := v.heard(t, 2)
+	for _, pid := range pids {
 		syscall.Kill(pid, syscall.SIGSTOP) // neither sees the other die
 	}
-	for _, pid := range v.pids {
+	for _, pid := range pids {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
-	v.mu.Unlock()
 	<-v.done
 	child, stays := readPID(t, filepath.Join(dir, "child")), readPID(t, filepath.Join(dir, "stays"))
 	defer syscall.Kill(stays, syscall.SIGKILL)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -88,6 +89,21 @@ func startSupervised(t *testing.T, s testOrder) *supervised {
 		v.cmd.Wait()
 	}()
 	return v
+}
+
+// heard returns the ids of the supervisor and its workers, once so many are known.
+func (v *supervised) heard(t *testing.T, n int) []int {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		v.mu.Lock()
+		pids := slices.Clone(v.pids)
+		v.mu.Unlock()
+		if len(pids) >= n {
+			return pids
+		}
+	}
+	t.Fatalf("%d processes were not heard of", n)
+	return nil
 }
 
 // hunt kills processes at random until the supervisor has ended: any of them while
