@@ -2,11 +2,12 @@ package remote
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -39,8 +40,10 @@ func (c *Client) OpenJournal(ctx context.Context, path string, worker *uint64) (
 // CreateJournal makes a journal at the server and opens it; one that is there is
 // [journal.ErrExist].
 func (c *Client) CreateJournal(ctx context.Context, path string, worker *uint64) (*Journal, error) {
+	// The server knows by created_by what it made when the answer was lost.
+	by := 1 + rand.Uint64N(1<<53-1)
 	var made struct{ Created bool }
-	if err := c.call(ctx, "/api/v1/journals", nil, map[string]string{"path": path}, &made); err != nil {
+	if err := c.call(ctx, "/api/v1/journals", nil, map[string]string{"path": path, "created_by": strconv.FormatUint(by, 10)}, &made); err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
 	if !made.Created {
@@ -200,7 +203,7 @@ func signed(op []byte, id string) []byte {
 
 // Append implements [study.Log].
 func (l *journalLog) Append(ctx context.Context, after uint64, ops [][]byte) (worker, atMillis uint64, err error) {
-	id := rand.Text()
+	id := crand.Text()
 	raw := make([]json.RawMessage, len(ops))
 	for i, op := range ops {
 		raw[i] = op

@@ -99,6 +99,21 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// TestAJournalWhoseMakingWasNotAnsweredIsMadeOnce loses the first answer, and the server.
+func TestAJournalWhoseMakingWasNotAnsweredIsMadeOnce(t *testing.T) {
+	_, c := newServer(t)
+	net := &restarting{RoundTripper: c.HTTP.Transport, kill: func() {}}
+	again := &remote.Client{Base: c.Base, HTTP: &http.Client{Transport: net}, Patience: time.Minute}
+	if _, err := again.CreateJournal(t.Context(), "deep/s.atj", nil); err != nil {
+		t.Errorf("its answer lost: %v", err)
+	}
+	net = &restarting{RoundTripper: c.HTTP.Transport, kill: func() {}}
+	again = &remote.Client{Base: c.Base, HTTP: &http.Client{Transport: net}, Patience: time.Minute}
+	if _, err := again.CreateJournal(t.Context(), "deep/s.atj", nil); !errors.Is(err, journal.ErrExist) {
+		t.Errorf("one that another has made: %v", err)
+	}
+}
+
 func TestAJournalAtAServerIsOneForAll(t *testing.T) {
 	root, c := newServer(t)
 	ctx := t.Context()

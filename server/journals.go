@@ -296,6 +296,7 @@ func applyOps(ctx context.Context, tx *study.Tx, ops []Object) error {
 type createJournalInput struct {
 	Body struct {
 		Path string `json:"path" maxLength:"4096" doc:"under the root, with the extension .atj"`
+		By   *Count `json:"created_by,omitempty" doc:"the worker that makes it, at random below 2^53: a journal that it made before, when the answer was lost, counts as made now"`
 	}
 }
 
@@ -317,25 +318,50 @@ func (s *Server) createJournal(ctx context.Context, in *createJournalInput) (*st
 	if s.throughLink(name) {
 		return nil, problem(http.StatusForbidden, "a link is on the way to that path")
 	}
-	if dir := path.Dir(name); dir != "." {
+	dir := path.Dir(name)
+	if dir != "." {
 		if err := s.root.MkdirAll(filepath.FromSlash(dir), 0o755); err != nil {
 			return nil, s.answer(err)
 		}
 	}
-	j, err := study.CreateJournal(ctx, inRoot(s.root, name), journal.WriterOptions{FS: s.studies.fs, Program: s.program})
-	if err != nil && !errors.Is(err, journal.ErrExist) {
+	by := (*uint64)(in.Body.By)
+	if by != nil && *by >= 1<<53 {
+		return nil, problem(http.StatusUnprocessableEntity, "a worker is a number below 2^53")
+	}
+	made, err := s.makeJournal(ctx, inRoot(s.root, name), by)
+	if err != nil {
 		return nil, s.answer(err)
 	}
-	made := CreatedJournal{name, err == nil}
-	if err == nil {
-		if err := j.Close(); err != nil {
+	if made {
+		if err := syncNames(s.studies.fs, s.root, dir); err != nil {
 			return nil, s.answer(err)
 		}
 	}
 	if _, err := s.journalNow(name); err != nil {
 		return nil, err
 	}
-	return &struct{ Body CreatedJournal }{made}, nil
+	return &struct{ Body CreatedJournal }{CreatedJournal{name, made}}, nil
+}
+
+// makeJournal tells whether the journal at a path was made by that worker, now or by the
+// same request before.
+func (s *Server) makeJournal(ctx context.Context, at string, by *uint64) (bool, error) {
+	j, err := study.CreateJournal(ctx, at, journal.WriterOptions{FS: s.studies.fs, Program: s.program, Worker: by})
+	if err == nil {
+		return true, j.Close()
+	}
+	if !errors.Is(err, journal.ErrExist) {
+		return false, err
+	}
+	if by == nil {
+		return false, nil
+	}
+	r, err := journal.OpenReader(at, journal.ReaderOptions{FS: s.studies.fs})
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	return r.Header().CreatedBy == *by, nil
 }
 
 func (s *Server) registerJournals(api huma.API) {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"sync"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -252,7 +251,7 @@ func (s *sink) write(f *sinkFile, offset int64, lines []byte) (int64, error) {
 		return 0, err
 	}
 	if len(lines) > 0 && f.file != nil {
-		unlock, err := s.lock(f.path)
+		unlock, err := lockFile(s.fs, s.root, f.path)
 		if err != nil {
 			return 0, err
 		}
@@ -274,7 +273,7 @@ func (s *sink) write(f *sinkFile, offset int64, lines []byte) (int64, error) {
 		return 0, conflict("other bytes", f.end)
 	}
 	if !f.named && f.file != nil {
-		if err := s.syncDirs(path.Dir(f.path)); err != nil {
+		if err := syncNames(s.fs, s.root, path.Dir(f.path)); err != nil {
 			return 0, fmt.Errorf("append to stream: %w", err)
 		}
 		f.named = true
@@ -288,29 +287,6 @@ func (s *sink) write(f *sinkFile, offset int64, lines []byte) (int64, error) {
 		s.wrote(f.path)
 	}
 	return f.end, nil
-}
-
-// lockTime is how long a request waits for another server that writes to its stream.
-const lockTime = 5 * time.Second
-
-// lock keeps another server of the root, if there is one, from writing to a stream. Where
-// the system has no locks there is none.
-func (s *sink) lock(name string) (unlock func(), err error) {
-	f, err := s.fs.OpenFile(inRoot(s.root, name), os.O_RDWR, 0)
-	if err != nil {
-		return nil, fmt.Errorf("lock stream: %w", err)
-	}
-	for deadline := time.Now().Add(lockTime); ; time.Sleep(time.Millisecond) {
-		got, err := f.TryLock()
-		switch {
-		case got || fsx.IsUnsupported(err):
-			return func() { f.Close() }, nil
-		case err != nil:
-			return nil, fmt.Errorf("lock stream: %w", errors.Join(err, f.Close()))
-		case time.Now().After(deadline):
-			return nil, errors.Join(problem(http.StatusServiceUnavailable, "another server is writing to the stream"), f.Close())
-		}
-	}
 }
 
 // refresh opens the file, and looks whether it is what it was.
@@ -381,17 +357,6 @@ func (s *sink) create(f *sinkFile) error {
 		return fmt.Errorf("append to stream: %w", errors.Join(err, file.Close()))
 	}
 	f.file, f.info, f.broken, f.named = s.open(file), info, false, false
-	return nil
-}
-
-// syncDirs makes the names durable that lead to the files of a run. Who made them need
-// not have come so far.
-func (s *sink) syncDirs(dir string) error {
-	for _, d := range []string{dir, metrics.RunsDir, "."} {
-		if err := s.fs.SyncDir(inRoot(s.root, d)); err != nil && !fsx.IsUnsupported(err) {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -144,31 +144,42 @@ func (l *labels) change(slug string, edit func(Labels) labelEvent) (Labels, erro
 	l.files.Lock()
 	defer l.files.Unlock()
 	name := path.Join(metrics.RunsDir, metrics.EncodeSlug(slug), labelsFile)
-	now, err := l.read(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Labels{}, fmt.Errorf("write labels: %w", err)
-	}
-	line, err := json.Marshal(edit(now))
+	now, err := l.extend(name, edit)
 	if err != nil {
 		return Labels{}, fmt.Errorf("write labels: %w", err)
 	}
-	if err := l.append(name, append(line, '\n')); err != nil {
-		return Labels{}, fmt.Errorf("write labels: %w", err)
-	}
-	now.apply(line)
 	l.put(slug, now)
 	return now, nil
 }
 
-func (l *labels) append(name string, line []byte) (err error) {
+// extend reads the labels and appends what edit makes of them, while no other server
+// writes to them.
+func (l *labels) extend(name string, edit func(Labels) labelEvent) (now Labels, err error) {
 	if err := l.root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
+		return Labels{}, err
 	}
 	f, err := l.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return err
+		return Labels{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	unlock, err := lockFile(l.fs, l.root, name)
+	if err != nil {
+		return Labels{}, err
+	}
+	defer unlock()
+	if now, err = l.read(name); err != nil {
+		return Labels{}, err
+	}
+	line, err := json.Marshal(edit(now))
+	if err != nil {
+		return Labels{}, err
+	}
+	now.apply(line)
+	return now, l.append(f, name, append(line, '\n'))
+}
+
+func (l *labels) append(f *os.File, name string, line []byte) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -190,7 +201,7 @@ func (l *labels) append(name string, line []byte) (err error) {
 		return errors.Join(err, f.Truncate(size))
 	}
 	if !l.named[name] {
-		if err := l.fs.SyncDir(inRoot(l.root, path.Dir(name))); err != nil && !fsx.IsUnsupported(err) {
+		if err := syncNames(l.fs, l.root, path.Dir(name)); err != nil {
 			return err
 		}
 		l.named[name] = true

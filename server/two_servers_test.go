@@ -66,6 +66,32 @@ func TestTwoServersOfARootKeepStreamsWhole(t *testing.T) {
 	}
 }
 
+// TestTagsThatTwoServersEditAreAllKept adds tags at both at once.
+func TestTagsThatTwoServersEditAreAllKept(t *testing.T) {
+	sites := twoServers(t)
+	sites[0].write("run.jsonl", stream("run", 1))
+	for _, s := range sites {
+		s.hasRun("run", 2)
+	}
+	const each = 30
+	var all sync.WaitGroup
+	for i, s := range sites {
+		all.Go(func() {
+			for n := range each {
+				if a := s.do("POST", "/api/v1/runs/run/tags", map[string]any{"add": []string{fmt.Sprintf("%d-%02d", i, n)}}); a.status != 200 {
+					t.Errorf("%d %s", a.status, a.body)
+				}
+			}
+		})
+	}
+	all.Wait()
+	var got Labels
+	sites[0].post("/api/v1/runs/run/tags", map[string]any{"add": []string{"last"}}, &got)
+	if len(got.Tags) != 2*each+1 {
+		t.Errorf("%d tags, want %d: %q", len(got.Tags), 2*each+1, got.Tags)
+	}
+}
+
 // halvedFile writes in two halves, and is told when to go on with the second.
 type halvedFile struct {
 	osStream
