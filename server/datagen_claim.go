@@ -19,6 +19,7 @@ import (
 // itemClaim is an item that a client works on.
 type itemClaim struct {
 	id     string
+	key    string // that it was asked for with, or empty
 	stream *datagen.Stream
 	lease  time.Duration
 
@@ -48,10 +49,6 @@ func (c *itemClaim) silent(now time.Time) bool {
 	return now.Sub(c.seen) > c.lease
 }
 
-func (w *datagenWriter) forget(c *itemClaim) {
-	delete(w.claims, c.id)
-}
-
 type claimItemInput struct {
 	ID   string `path:"id" maxLength:"64"`
 	Body struct {
@@ -60,6 +57,7 @@ type claimItemInput struct {
 		Rerun   bool     `json:"rerun,omitempty" doc:"with one item: begin it once more if it has ended"`
 		Parent  string   `json:"parent,omitempty" maxLength:"4096" doc:"with one item: it is a sub-item of this one, which must be there"`
 		LeaseMS int64    `json:"lease_ms,omitempty" minimum:"0" maximum:"86400000" doc:"how long the client may be silent, a minute if 0"`
+		Key     string   `json:"key,omitempty" maxLength:"200" doc:"drawn by the client for each claim that it wants, at random: the same request with the same key gives the claim that was given, as long as there is one"`
 		Most    int      `json:"max_attempts,omitempty" minimum:"0" doc:"leave items out whose latest attempt failed and that had so many"`
 	}
 }
@@ -86,8 +84,13 @@ func (s *Server) claimItem(ctx context.Context, in *claimItemInput) (*struct{ Bo
 	}
 	var answer ItemClaim
 	err = l.write(ctx, func(w *datagenWriter) error {
-		var err error
-		answer, err = s.claimFirst(ctx, l, w, x, in)
+		c, err := l.once(ctx, w, in, func() (c *itemClaim, err error) {
+			c, answer.Waiting, err = s.claimFirst(ctx, l, w, x, in)
+			return c, err
+		})
+		if c != nil {
+			answer = c.shown()
+		}
 		return err
 	})
 	if err != nil {
@@ -96,14 +99,15 @@ func (s *Server) claimItem(ctx context.Context, in *claimItemInput) (*struct{ Bo
 	return &struct{ Body ItemClaim }{answer}, nil
 }
 
-// claimFirst goes through the items, from some place on, until one can be had.
-func (s *Server) claimFirst(ctx context.Context, l *datagenLog, w *datagenWriter, x *datagen.Index, in *claimItemInput) (ItemClaim, error) {
+// claimFirst goes through the items, from some place on, until one can be had. If none
+// can, so many are with others.
+func (s *Server) claimFirst(ctx context.Context, l *datagenLog, w *datagenWriter, x *datagen.Index, in *claimItemInput) (c *itemClaim, waiting int, err error) {
 	items := in.Body.Items
 	opts, err := in.create(x)
 	if err != nil {
-		return ItemClaim{}, err
+		return nil, 0, err
 	}
-	waiting, first := 0, mathrand.IntN(len(items))
+	first := mathrand.IntN(len(items))
 	for i := range items {
 		item := items[(first+i)%len(items)]
 		if len(items) > 1 && !wanted(x, item, in.Body.Most) {
@@ -112,17 +116,17 @@ func (s *Server) claimFirst(ctx context.Context, l *datagenLog, w *datagenWriter
 		stream, err := w.Open(ctx, item, opts)
 		switch {
 		case err == nil:
-			return l.claimed(w, stream, in.Body.LeaseMS)
+			return l.claimed(w, stream, in), 0, nil
 		case len(items) == 1:
-			return ItemClaim{}, err
+			return nil, 0, err
 		case errors.Is(err, datagen.ErrHeld):
 			waiting++
 		case errors.Is(err, datagen.ErrEnded), errors.Is(err, datagen.ErrFault):
 		default:
-			return ItemClaim{}, err
+			return nil, 0, err
 		}
 	}
-	return ItemClaim{Waiting: waiting}, nil
+	return nil, waiting, nil
 }
 
 // wanted tells whether the index has work left in an item.
@@ -153,21 +157,29 @@ func (in *claimItemInput) create(x *datagen.Index) (opts datagen.CreateOptions, 
 }
 
 // claimed keeps a stream for its client.
-func (l *datagenLog) claimed(w *datagenWriter, stream *datagen.Stream, leaseMS int64) (ItemClaim, error) {
-	lease := time.Duration(leaseMS) * time.Millisecond
+func (l *datagenLog) claimed(w *datagenWriter, stream *datagen.Stream, in *claimItemInput) *itemClaim {
+	lease := time.Duration(in.Body.LeaseMS) * time.Millisecond
 	if lease == 0 {
 		lease = defaultItemLease
 	}
-	c := &itemClaim{id: rand.Text(), stream: stream, lease: lease, seen: time.Now()}
-	answer := ItemClaim{Claim: c.id, LeaseMS: lease.Milliseconds(), Attempt: stream.Attempt(), Epoch: stream.Epoch(), Name: stream.ID()}
-	if it := stream.Item(); it != nil && it.Creations > 0 && it.LastSeq > 0 {
+	c := &itemClaim{id: rand.Text(), key: in.Body.Key, stream: stream, lease: lease, seen: time.Now()}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	w.keep(c)
+	return c
+}
+
+// shown is the answer to who asked for the claim, who lives.
+func (c *itemClaim) shown() ItemClaim {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = time.Now()
+	answer := ItemClaim{Claim: c.id, LeaseMS: c.lease.Milliseconds(), Attempt: c.stream.Attempt(), Epoch: c.stream.Epoch(), Name: c.stream.ID()}
+	if it := c.stream.Item(); it != nil && it.Creations > 0 && it.LastSeq > 0 {
 		item := datagenItem(it)
 		answer.Item = &item
 	}
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	w.claims[c.id] = c
-	return answer, nil
+	return answer
 }
 
 // claim is what a client shows. One that is not known is gone: it was silent for too
@@ -180,7 +192,7 @@ func (l *datagenLog) claim(id string) (*itemClaim, error) {
 			return c, nil
 		}
 	}
-	return nil, problem(http.StatusGone, "the claim is gone: claim the item again, its steps tell what was recorded")
+	return nil, claimGone()
 }
 
 // ClaimState is where a claimed item stands after what was recorded.
@@ -229,7 +241,7 @@ func (c *itemClaim) lost(l *datagenLog, err error) error {
 	for _, final := range []error{datagen.ErrFenced, datagen.ErrUnsure, datagen.ErrClosed, datagen.ErrHeld} {
 		if errors.Is(err, final) {
 			l.forget(c)
-			return problem(http.StatusGone, "the claim is gone: claim the item again, its steps tell what was recorded")
+			return claimGone()
 		}
 	}
 	return err

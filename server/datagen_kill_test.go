@@ -154,10 +154,11 @@ func mustJSON(v any) []byte {
 func (k *known) work(ctx context.Context, m *mortal, items []string) {
 	for ctx.Err() == nil {
 		var c ItemClaim
-		status := m.post(ctx, "/api/v1/datagen/"+k.id+"/claims", mustJSON(map[string]any{"items": items, "lease_ms": 3000}), &c)
+		status := m.post(ctx, "/api/v1/datagen/"+k.id+"/claims", mustJSON(map[string]any{"items": items, "lease_ms": 3000, "key": fmt.Sprint(rand.Uint64())}), &c)
 		switch {
 		case status == http.StatusNotFound:
 			time.Sleep(20 * time.Millisecond) // it has not looked yet
+		case status == http.StatusGone: // this client was silent for too long
 		case status != http.StatusOK:
 			k.t.Errorf("claim: %d", status)
 			return

@@ -20,6 +20,8 @@ type datagenWriter struct {
 	busy   int // requests that use it
 	used   time.Time
 	claims map[string]*itemClaim
+	asks   map[string]*claimAsk // by key
+	past   []string             // keys whose claims are gone, the oldest first
 }
 
 const (
@@ -57,7 +59,7 @@ func (l *datagenLog) takeWriter(ctx context.Context) (*datagenWriter, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.writer = &datagenWriter{Writer: w, claims: map[string]*itemClaim{}}
+		l.writer = &datagenWriter{Writer: w, claims: map[string]*itemClaim{}, asks: map[string]*claimAsk{}}
 	}
 	l.writer.busy++
 	return l.writer, nil
@@ -227,7 +229,9 @@ func (s *Server) registerDatagenWrites(api huma.API) {
 		"Batches that the log has already are not written again, so a call whose answer was lost can be repeated; lines should say their event_ts. Batches before one that is refused are in the log."
 	huma.Register(api, op, s.appendEvents)
 	op = post("/{id}/claims", "claim-item", "Claim an item, or the first that can be had of several")
-	op.Description = "The answer has the item with the steps that are complete, and a claim for what follows. A claim whose client is silent for lease_ms is given up; the item can be claimed again and goes on where it stopped."
+	op.Description = "The answer has the item with the steps that are complete, and a claim for what follows. A claim whose client is silent for lease_ms is given up; the item can be claimed again and goes on where it stopped. " +
+		"A client whose answer was lost asks again with the same key: it is given the same claim, 410 if that is gone by now, 409 if the key was used for something else."
+	op.Errors = append(op.Errors, http.StatusGone)
 	huma.Register(api, op, s.claimItem)
 	op = post("/{id}/claims/{claim}/checkpoint", "checkpoint", "Record that a step is complete, with all its changes, durable before the answer")
 	op.Description = "Sending the same key again is answered as the first time. A claim that is gone is 410: claim the item again, its steps tell what was recorded."
