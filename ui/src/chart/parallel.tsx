@@ -1,6 +1,7 @@
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { scaleColor, scaleColors } from '../lib/color'
 import { count, middle, plural } from '../lib/format'
+import { endsOf, textOfEnds, useRanges } from '../lib/ranges'
 import type { ParamAxis } from '../lib/study'
 import { useTheme } from '../lib/theme'
 import { colorsOfPage, font, type Tip } from './plot'
@@ -35,7 +36,8 @@ function sampleOf(rank: Float64Array): { shown: Int32Array; complete: number } {
 export function Parallel(p: Props) {
   const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), over = useRef<HTMLCanvasElement>(null)
   const [width, setWidth] = useState(0)
-  const [brush, setBrush] = useState<Map<number, [number, number]>>(new Map())
+  const [ranges, setRanges] = useRanges()
+  const [pulled, pull] = useState<[number, Parts | null] | null>(null)
   const [hover, setHover] = useState<{ k: number; x: number; y: number } | null>(null)
   const drag = useRef<{ axis: number; from: number } | null>(null)
   const tapped = useRef<number | null>(null)
@@ -45,6 +47,14 @@ export function Parallel(p: Props) {
     const axis: Axis = a.names ? { min: a.min, max: a.max, kind: 'category', names: a.names } : { min: a.min, max: a.max, log: a.log }
     return { name: a.name, at: a.at, axis, place: placeOf(axis) }
   }), [p.axes, p.objective])
+  const texts = JSON.stringify([...ranges])
+  // What is chosen on the axes, by their place: as the address has it, and as it is being dragged.
+  const brush = useMemo(() => {
+    const all = new Map<number, Parts>()
+    columns.forEach((c, a) => { const parts = pulled?.[0] === a ? pulled[1] : partsOf(c, ranges.get(c.name)); if (parts) all.set(a, parts) })
+    return all
+  }, [columns, texts, pulled])
+  const choose = (a: number, parts: Parts | null) => setRanges(new Map([[columns[a].name, parts && textsOf(columns[a], parts)]]))
   const { shown, complete } = useMemo(() => sampleOf(p.rank), [p.rank])
   // The place of every line on every axis, from 0 to 1; NaN where it has no value.
   const places = useMemo(() => columns.map(c => Float32Array.from(shown, i => Number.isFinite(c.at[i]) ? Math.min(1.04, Math.max(-0.03, c.place(c.at[i]))) : NaN)), [columns, shown])
@@ -113,7 +123,7 @@ export function Parallel(p: Props) {
     const [px, py] = where(e)
     if (drag.current) {
       const a = part(drag.current.from), b = part(py)
-      setBrush(new Map(brush).set(drag.current.axis, [Math.min(a, b), Math.max(a, b)]))
+      pull([drag.current.axis, [Math.min(a, b), Math.max(a, b)]])
       return
     }
     const k = near(px, py)
@@ -129,7 +139,6 @@ export function Parallel(p: Props) {
     el.addEventListener('touchstart', hold, { passive: false })
     return () => el.removeEventListener('touchstart', hold)
   }, [columns, least])
-  const without = (axis: number) => { const next = new Map(brush); next.delete(axis); setBrush(next) }
   const down = (e: PointerEvent) => {
     const [px, py] = where(e)
     const a = axisAt(px)
@@ -144,44 +153,65 @@ export function Parallel(p: Props) {
     setHover(null)
     over.current!.setPointerCapture(e.pointerId)
     drag.current = { axis: a, from: py }
-    without(a)
+    pull([a, null])
   }
   const up = (e: PointerEvent) => {
     const [, py] = where(e)
     const d = drag.current
     drag.current = null
-    if (d && Math.abs(py - d.from) > 3) return
-    if (d) without(d.axis)
-    else if (hover && (tapped.current === null || tapped.current === hover.k)) p.open(shown[hover.k])
+    if (d) {
+      choose(d.axis, Math.abs(py - d.from) > 3 ? pulled?.[1] ?? null : null)
+      pull(null)
+    } else if (hover && (tapped.current === null || tapped.current === hover.k)) p.open(shown[hover.k])
   }
   const t = hover && p.tip(shown[hover.k])
   return (
     <div class="plot" ref={box} style={{ overflowX: 'auto' }}>
       <div style={{ position: 'relative', width: least, height }}>
         <canvas ref={canvas} role="img" style={{ width: least, height }} aria-label={`Parallel coordinates of ${plural(shown.length, one, many)} over ${p.axes.map(a => a.name).join(', ')}; the table of ${many} has the same values`} />
-        <canvas ref={over} aria-hidden="true" style={{ width: least, height, position: 'absolute', inset: 0 }} onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerLeave={e => { if (e.pointerType !== 'touch') setHover(null) }} />
+        <canvas ref={over} aria-hidden="true" style={{ width: least, height, position: 'absolute', inset: 0 }} onPointerMove={move} onPointerDown={down} onPointerUp={up} onPointerCancel={() => { drag.current = null; pull(null) }} onPointerLeave={e => { if (e.pointerType !== 'touch') setHover(null) }} />
       </div>
       {t && hover && <div class="plot-tip" style={{ top: Math.max(0, Math.min(hover.y + 10, height - 30 - 18 * t.rows.length)), ...(hover.x > width / 2 ? { right: width - hover.x + 14 } : { left: hover.x + 14 }) }}><div class="plot-tip-title">{t.title}</div>{t.rows.map((r, i) => <div class="plot-tip-row" key={i}><span>{r.label}</span><b>{r.value}</b></div>)}</div>}
       <div class="legend" style={{ padding: '4px 8px 8px' }}>
         <span><i class="swatch" style={{ background: scaleColor(1) }} />best</span><span><i class="swatch" style={{ background: scaleColor(0.05) }} />worst</span>
         {shown.length < complete && <span class="muted">{count(shown.length)} of {plural(complete, 'complete trial')}: the best {count(mostBest)}, and an even sample of the rest</span>}
         <span class="sr" role="status">{brush.size > 0 ? `${plural(chosen, one, many)} chosen` : ''}</span>
-        {brush.size > 0 && <><span>{plural(chosen, one, many)} chosen</span><button class="link" onClick={() => setBrush(new Map())}>Clear</button></>}
+        {brush.size > 0 && <><span>{plural(chosen, one, many)} chosen</span><button class="link" onClick={() => setRanges(new Map([...ranges.keys()].map(name => [name, null])))}>Clear</button></>}
         {p.axes.length > most && <span class="muted">the first {most} of {count(p.axes.length)} parameters</span>}
       </div>
       <details class="sub ranges">
         <summary>Ranges by their values</summary>
-        <div class="bar">{columns.map((c, a) => <Range key={c.name} column={c} range={brush.get(a)} set={r => { const next = new Map(brush); if (r) next.set(a, r); else next.delete(a); setBrush(next) }} />)}</div>
+        <div class="bar">{columns.map((c, a) => <Range key={c.name} column={c} range={brush.get(a)} set={r => choose(a, r)} />)}</div>
       </details>
     </div>
   )
 }
 
+/** A stretch of an axis, from 0 to 1. */
+type Parts = [number, number]
+
 /** Below and above everything on an axis. */
 const under = -1, over1 = 2
 
+/** The stretch that texts of the address stand for; null if they choose nothing that is there. */
+function partsOf(c: Column, texts: string[] | undefined): Parts | null {
+  if (!texts?.length) return null
+  if (c.axis.names) {
+    const places = c.axis.names.flatMap((name, i) => texts.includes(name) ? [c.place(i)] : [])
+    return places.length ? [Math.min(...places) - 0.03, Math.max(...places) + 0.03] : null
+  }
+  const [low, high] = endsOf(texts[0])
+  return low === -Infinity && high === Infinity ? null : [low === -Infinity ? under : c.place(low), high === Infinity ? over1 : c.place(high)]
+}
+
+/** The texts that stand for a stretch; what ends at the end of an axis takes in what lies beyond. */
+function textsOf(c: Column, [from, to]: Parts): string[] {
+  if (c.axis.names) return c.axis.names.filter((_, i) => c.place(i) >= from && c.place(i) <= to)
+  return from <= 0 && to >= 1 ? [] : [textOfEnds(from <= 0 ? -Infinity : valueAt(c.axis, from), to >= 1 ? Infinity : valueAt(c.axis, to))]
+}
+
 /** What is chosen on an axis, in values: for the keyboard, and for whoever wants it exact. */
-function Range({ column: c, range, set }: { column: Column; range?: [number, number]; set: (r: [number, number] | null) => void }) {
+function Range({ column: c, range, set }: { column: Column; range?: Parts; set: (r: Parts | null) => void }) {
   const { axis } = c
   if (axis.names) {
     const at = range ? axis.names.findIndex((_, i) => c.place(i) >= range[0] && c.place(i) <= range[1]) : -1
@@ -189,7 +219,7 @@ function Range({ column: c, range, set }: { column: Column; range?: [number, num
   }
   const text = (part?: number) => part === undefined || part === under || part === over1 ? '' : String(Number(valueAt(axis, part).toPrecision(5)))
   const type = (k: 0 | 1, typed: string) => {
-    const v = Number(typed), next: [number, number] = [range?.[0] ?? under, range?.[1] ?? over1]
+    const v = Number(typed), next: Parts = [range?.[0] ?? under, range?.[1] ?? over1]
     next[k] = typed.trim() === '' || Number.isNaN(v) ? [under, over1][k] : c.place(v)
     set(next[0] === under && next[1] === over1 ? null : next)
   }

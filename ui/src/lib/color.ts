@@ -1,12 +1,13 @@
 // A run has its colour everywhere: it follows from its name and nothing else. Names
 // that count, as those of a sweep do, get colours that follow each other. Where two of a
-// group have the same colour, or nearly, their lines are dashed differently.
+// group have the same colour, or nearly, their lines are dashed differently. The colours
+// are as far from each other as twenty can be, on light and on dark.
 
 const hues = [
-  ['#3a5fd9', '#86a3ff'], ['#d4622a', '#ff9d66'], ['#12855a', '#4fd1a0'], ['#b23a9a', '#f08bdb'], ['#8a6d00', '#e2c14d'],
-  ['#0a86a6', '#5fcbe6'], ['#c2334d', '#ff8596'], ['#6b4fc9', '#b5a0ff'], ['#5b6673', '#b4bfca'], ['#805a48', '#d6ab95'],
-  ['#5f8f1f', '#a9d86b'], ['#1f3a93', '#a9bcff'], ['#e0457b', '#ffa0c0'], ['#0f6b66', '#6fd6cf'], ['#a8521a', '#ffb887'],
-  ['#8e3fbf', '#d9a2ff'], ['#3b7a3b', '#8fd18f'], ['#b8860b', '#ffd97a'], ['#4a6fa5', '#9fc0ea'], ['#9b2f2f', '#ff9c8f'],
+  ['#3b5fd8', '#86a7fd'], ['#d25cb1', '#db73b2'], ['#043e71', '#a7d6ff'], ['#716900', '#aca300'], ['#a58688', '#9f7c7e'],
+  ['#793062', '#ffcee1'], ['#008ff7', '#1390d3'], ['#d57000', '#fb9d4e'], ['#164a15', '#1e9f5d'], ['#049421', '#b5f391'],
+  ['#b268e0', '#d7a0ff'], ['#52098b', '#a16ebd'], ['#008d98', '#2ffbff'], ['#9b0001', '#e76f70'], ['#e85371', '#ff9bb9'],
+  ['#294342', '#50939a'], ['#6960a5', '#707bdf'], ['#9f8e35', '#fcdb5a'], ['#602e00', '#c26f05'], ['#007a53', '#5bd58e'],
 ]
 
 function hash(s: string): number {
@@ -41,8 +42,10 @@ const parts = (hex: string) => [1, 3, 5].map(k => parseInt(hex.slice(k, k + 2), 
 
 /** Whether two colours are hard to tell apart. */
 function alike(i: number, k: number): boolean {
-  const a = parts(hues[i][0]), b = parts(hues[k][0])
-  return Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) < 60
+  return [0, 1].some(theme => {
+    const a = parts(hues[i][theme]), b = parts(hues[k][theme])
+    return Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) < 60
+  })
 }
 
 const dashes = [[], [7, 3], [2, 3], [10, 3, 2, 3]]

@@ -53,13 +53,13 @@ export function History({ study, columns, objective }: TabProps) {
   const shape = useCallback((i: number) => shapeOf[columns.states[i]] ?? 'dot', [columns])
   const strong = useCallback((i: number) => best.at.has(i), [best])
   const line = useMemo(() => ({ ...best, steps: true }), [best])
-  const lost = useCallback((i: number) => columns.states[i] === 'f', [columns])
+  const lost = useCallback((i: number) => 'fp'.includes(columns.states[i]), [columns])
   const hidden = useMemo(() => ys.reduce((n, v) => n + (v < y.min || v > y.max ? 1 : 0), 0), [ys, y])
   return (
     <Panel title="History" note={`${study.metrics[objective]}, ${down ? 'lower' : 'higher'} is better`} actions={<><Check on={log} set={setLog}>Log y</Check><Check on={all} set={setAll}>Outliers</Check></>}>
       <Scatter x={x} y={y} xs={columns.numbers} ys={ys} color={color} shape={shape} strong={strong} line={line} lost={lost} height={300} label={`History of ${plural(columns.numbers.length, 'trial')}, best ${value(best.ys.at(-1) ?? NaN)}`}
         tip={i => tipRows(study, columns, i)} open={i => go(at.trial(study.id, i))} />
-      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />complete, and the best so far as a line</span>{columns.states.includes('p') && <span><i class="swatch ring" style={{ color: 'var(--pruned)' }} />pruned</span>}{columns.states.includes('f') && <span><i class="swatch cross" style={{ color: 'var(--bad)' }} />failed, at the edge if without a value</span>}{y.kind === 'category' && <span class="muted">{log ? 'no trial has a positive value' : 'no trial has a value yet'}</span>}{hidden > 0 && <span class="muted">{plural(hidden, 'outlier')} out of sight</span>}</div>
+      <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />complete, and the best so far as a line</span>{columns.states.includes('p') && <span><i class="swatch ring" style={{ color: 'var(--pruned)' }} />pruned</span>}{columns.states.includes('f') && <span><i class="swatch cross" style={{ color: 'var(--bad)' }} />failed</span>}{/[fp]/.test(columns.states) && <span class="muted">at the lower edge if without a value</span>}{y.kind === 'category' && <span class="muted">{log ? 'no trial has a positive value' : 'no trial has a value yet'}</span>}{hidden > 0 && <span class="muted">{plural(hidden, 'outlier')} out of sight</span>}</div>
     </Panel>
   )
 }
