@@ -57,6 +57,9 @@ var (
 	// ErrRewritten means that a followed file was truncated, replaced or
 	// overwritten.
 	ErrRewritten = errors.New("file was rewritten")
+	// ErrNoFile means that a directory, a pipe or the like lies where a stream's file
+	// should.
+	ErrNoFile = errors.New("not a regular file")
 )
 
 // LineError is one bad line, or a part of one.

@@ -19,8 +19,14 @@ const DefaultPoll = 200 * time.Millisecond
 
 // Follower reads a stream's file while it is written, each event once. It
 // holds a torn tail until its newline comes, reports bad lines and goes on,
-// and survives that the file is shortened, replaced, rotated or not there yet.
+// and survives that the file is shortened, replaced, rotated or not there yet:
+// an [ItemRewritten] says so, and from where on it reads anew.
 // Each look costs what is new; memory does not grow. It is for one goroutine.
+//
+// A file that was rewritten in its place is known by its length, its first and its last
+// bytes, so that a change of bytes between those, which leaves everything else, is not
+// noticed. What comes and goes between two looks is not seen, nor what is still written to
+// a file that was rotated once another lies in its place.
 type Follower struct {
 	// FS is the file system that has the file, the operating system's if nil; the files
 	// of a server (package remote) are another one. It is set before the first Poll.
@@ -30,20 +36,20 @@ type Follower struct {
 	reader streamReader
 	file   fsx.File
 	info   fs.FileInfo // as of the last look
-	pos    int64       // bytes read
-	sum    maphash.Hash
-	head   []byte // the first bytes read
-	tail   []byte // the last bytes read
+	looked time.Time   // when that was
+	known  *known
 	buf    []byte
 }
 
-// fingerprint is how many bytes at each end tell whether a file is still what
-// it was.
-const fingerprint = 256
+// tick is how far apart two changes of a file have times of their own, on the coarsest of
+// file systems.
+const tick = 2 * time.Second
 
 // NewFollower returns a follower at the beginning of a file, which need not
 // exist yet.
-func NewFollower(path string) *Follower { return &Follower{path: path} }
+func NewFollower(path string) *Follower {
+	return &Follower{path: path, known: newKnown(maphash.MakeSeed())}
+}
 
 func (f *Follower) fs() fsx.FS {
 	if f.FS == nil {
@@ -110,7 +116,7 @@ func (f *Follower) Close() error {
 }
 
 func (f *Follower) open() (bool, error) {
-	file, err := f.fs().OpenFile(f.path, os.O_RDONLY, 0)
+	file, err := f.openRegular()
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -119,6 +125,23 @@ func (f *Follower) open() (bool, error) {
 	}
 	f.file, f.info = file, nil
 	return true, nil
+}
+
+// openRegular opens what lies at the path, unless it is a directory or a pipe.
+func (f *Follower) openRegular() (fsx.File, error) {
+	file, err := f.fs().OpenFile(f.path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: f.path, Err: ErrNoFile}
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 // readNew reads to the end of the open file.
@@ -131,117 +154,97 @@ func (f *Follower) readNew() error {
 	if err != nil {
 		return err
 	}
-	if f.info != nil && info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime()) && info.Size() == f.pos {
+	if f.unchanged(info) {
 		return nil
 	}
-	f.info = info
-	if err := f.sameContent(info.Size()); err != nil {
-		f.info = nil // look once more
-		return err
-	}
+	f.info, f.looked = info, time.Now()
 	if f.buf == nil {
 		f.buf = make([]byte, readSize)
 	}
-	for {
-		n, err := f.file.ReadAt(f.buf, f.pos)
-		f.take(f.buf[:n])
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	err = f.readOn(info.Size())
+	if err != nil {
+		f.info = nil // look once more
 	}
+	return err
 }
 
-func (f *Follower) take(p []byte) {
-	f.remember(p)
-	f.reader.write(p)
+// unchanged tells whether a file is as it was at the last look, after which another change
+// would have had another time.
+func (f *Follower) unchanged(info fs.FileInfo) bool {
+	return f.info != nil && info.Size() == f.info.Size() && info.Size() == f.known.pos &&
+		info.ModTime().Equal(f.info.ModTime()) && f.looked.Sub(info.ModTime()) > tick
 }
 
-// remember keeps what is needed to know the file again.
-func (f *Follower) remember(p []byte) {
-	f.pos += int64(len(p))
-	f.sum.Write(p)
-	if room := fingerprint - len(f.head); room > 0 {
-		f.head = append(f.head, p[:min(room, len(p))]...)
-	}
-	f.tail = append(f.tail, p[max(0, len(p)-fingerprint):]...)
-	if over := len(f.tail) - fingerprint; over > 0 {
-		f.tail = append(f.tail[:0], f.tail[over:]...)
-	}
-}
-
-// sameContent starts over, or from where the file now ends, if what has been
-// read is no longer what the file holds.
-func (f *Follower) sameContent(size int64) error {
-	if f.pos == 0 {
-		return nil
-	}
-	if size < f.pos {
-		same, err := f.beginsWith(f.head[:min(len(f.head), int(min(size, fingerprint)))], 0)
-		if err != nil {
-			return err
-		}
-		if size > 0 && same {
-			f.rewritten("shortened from %d to %d bytes", f.pos, size)
-			return f.rewind(size)
-		}
-		f.rewritten("truncated from %d to %d bytes", f.pos, size)
-		return f.rewind(0)
-	}
-	same, err := f.beginsWith(f.tail, f.pos-int64(len(f.tail)))
+// readOn reads what is new. Each read begins with the last bytes of those before, so that
+// a file that is rewritten between two reads is noticed.
+func (f *Follower) readOn(size int64) error {
+	same, err := f.known.begins(f.file, size)
 	if err != nil {
 		return err
 	}
-	if !same {
-		f.rewritten("overwritten")
-		return f.rewind(0)
-	}
-	return nil
-}
-
-// beginsWith tells whether the file has these bytes at an offset.
-func (f *Follower) beginsWith(want []byte, off int64) (bool, error) {
-	got := make([]byte, len(want))
-	n, err := f.file.ReadAt(got, off)
-	if err != nil && err != io.EOF {
-		return false, err
-	}
-	return bytes.Equal(got[:n], want), nil
-}
-
-// rewind continues at an offset, forgetting a torn tail. What is before it is
-// read again, to count its lines and know it later.
-func (f *Follower) rewind(to int64) error {
-	pos, head, tail, sum := f.pos, f.head, f.tail, f.sum
-	f.pos, f.head, f.tail = 0, nil, nil
-	f.sum.Reset()
-	number := int64(0)
-	in := io.NewSectionReader(f.file, 0, to)
-	buf := make([]byte, 64<<10)
-	for f.pos < to {
-		n, err := in.Read(buf)
-		f.remember(buf[:n])
-		number += int64(bytes.Count(buf[:n], newline))
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			f.pos, f.head, f.tail, f.sum = pos, head, tail, sum
+	if same {
+		if same, err = f.readWhile(); same || err != nil {
 			return err
 		}
 	}
-	f.reader.lines.restart(f.pos, number)
+	if err := f.startOver(); err != nil {
+		return err
+	}
+	if same, err = f.readWhile(); !same {
+		f.info = nil // it changes as it is read: look once more
+	}
+	return err
+}
+
+// readWhile reads on for as long as the file goes on from what was read.
+func (f *Follower) readWhile() (same bool, err error) {
+	for {
+		n, err := f.file.ReadAt(f.buf, f.known.pos-int64(len(f.known.tail)))
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		more, same := bytes.CutPrefix(f.buf[:n], f.known.tail)
+		if !same {
+			return false, nil
+		}
+		f.known.add(more)
+		f.reader.write(more)
+		if err == io.EOF {
+			return true, nil
+		}
+	}
+}
+
+// startOver goes on at the last known place before which the file is what it was.
+func (f *Follower) startOver() error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	left, err := f.known.left(f.file, info.Size())
+	if err != nil {
+		return err
+	}
+	switch pos, size := f.known.pos, info.Size(); {
+	case size >= pos:
+		f.rewritten(left, "overwritten")
+	case left.pos > 0:
+		f.rewritten(left, "shortened from %d to %d bytes", pos, size)
+	default:
+		f.rewritten(left, "truncated from %d to %d bytes", pos, size)
+	}
 	return nil
 }
 
-// rewritten reports a torn tail that will never end, and then the change.
-func (f *Follower) rewritten(how string, args ...any) {
+// rewritten reports a torn tail that will never end, and then the change, and reads on
+// behind what is left.
+func (f *Follower) rewritten(left *known, how string, args ...any) {
 	f.reader.end()
 	err := fmt.Errorf("%w: %s", ErrRewritten, fmt.Sprintf(how, args...))
-	f.reader.item = Item{Kind: ItemRewritten, Number: f.reader.lines.number, Offset: f.pos, Err: err}
+	f.reader.item = Item{Kind: ItemRewritten, Number: left.lines, Offset: left.pos, Err: err}
 	f.reader.handle(&f.reader.item)
+	f.known = left
+	f.reader.lines.restart(left.pos, left.lines)
 }
 
 // replaced tells whether the path names another file than the open one. A path
@@ -266,14 +269,14 @@ func sameFile(a, b fs.FileInfo) bool {
 // change goes over to the file that is now at the path: where it begins with
 // everything read so far, as after a copy that replaced it, behind that.
 func (f *Follower) change() error {
-	file, err := f.fs().OpenFile(f.path, os.O_RDONLY, 0)
+	file, err := f.openRegular()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	same, err := f.continues(file)
+	same, err := f.known.isBegunBy(file)
 	if err != nil { // the next look finds it again
 		file.Close()
 		return err
@@ -281,22 +284,8 @@ func (f *Follower) change() error {
 	old := f.file
 	f.file, f.info = file, nil
 	defer old.Close()
-	if same {
-		return nil
+	if !same {
+		f.rewritten(newKnown(f.known.sum.Seed()), "replaced")
 	}
-	f.rewritten("replaced")
-	return f.rewind(0)
-}
-
-func (f *Follower) continues(file fsx.File) (bool, error) {
-	info, err := file.Stat()
-	if err != nil || info.Size() < f.pos {
-		return false, err
-	}
-	var sum maphash.Hash
-	sum.SetSeed(f.sum.Seed())
-	if _, err := io.Copy(&sum, io.NewSectionReader(file, 0, f.pos)); err != nil {
-		return false, err
-	}
-	return sum.Sum64() == f.sum.Sum64(), nil
+	return nil
 }

@@ -23,7 +23,9 @@ const (
 	// wrong; Err tells what. In a file, any line that is no event.
 	ItemBad
 	// ItemRewritten is no line: a followed file was shortened, replaced or
-	// overwritten; Err tells how. What follows has not been handed over before.
+	// overwritten; Err tells how. Offset is where it is read anew, Number the lines before
+	// that: what was handed over from there on counts no more, and comes again if it is
+	// still in the file.
 	ItemRewritten
 )
 
