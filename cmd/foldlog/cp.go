@@ -65,7 +65,7 @@ a metrics stream, which gets the place of its run there, as by "metrics push".`,
 func (a *app) copyLog(ctx context.Context, at logkind.Located, dest string, opts logkind.CopyOptions) (logkind.Copied, error) {
 	bar := a.NewProgress("cp "+at.Name, cli.Bytes)
 	defer bar.Close()
-	opts.Progress = bar.Set
+	opts.Progress, opts.Stage = bar.Set, bar.Say
 	return at.Kind.Copy(ctx, at.Path, dest, opts)
 }
 

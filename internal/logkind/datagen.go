@@ -7,15 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/cli"
 	"github.com/foldlog/foldlog/internal/datagenview"
-	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/lance"
 )
@@ -144,6 +141,7 @@ const maxWriters = 20
 // every item folds without a fault, and every blob.
 func (k datagenKind) Verify(ctx context.Context, log string, opts VerifyOptions) (Verification, error) {
 	var v Verification
+	k.World = k.watched(ctx, log, 2, opts.Progress)
 	l, err := k.openLog(ctx, log)
 	if err != nil {
 		return v, err
@@ -302,80 +300,4 @@ func (l *latest) write(w io.Writer) error {
 
 func compareEvents(x, y datagen.Event) int {
 	return cmp.Or(x.Time.Compare(y.Time), strings.Compare(x.Item, y.Item), cmp.Compare(x.Seq, y.Seq))
-}
-
-// Copy writes the events as they are, blobs too, into a new table without shards, with
-// its indexes, and checks that. Events that contradict each other are copied as well.
-func (k datagenKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error) {
-	if opts.Salvage {
-		return Copied{}, cli.WithHint(errors.New("a datagen log cannot be salvaged"),
-			"foldlog verify lists every fault; foldlog cat prints the events before the first one")
-	}
-	l, err := k.openLog(ctx, log)
-	if err != nil {
-		return Copied{}, err
-	}
-	v, err := l.View(ctx)
-	if err != nil {
-		return Copied{}, err
-	}
-	var done Copied
-	err = intoNewDir(dest, func(dir string) error {
-		store, err := World{}.store(dir)
-		if err != nil {
-			return err
-		}
-		if done.Events, err = v.Copy(ctx, store, opts.Progress); err != nil {
-			return err
-		}
-		if _, done.Bytes, _, err = (World{}).treeSize(ctx, dir); err != nil {
-			return err
-		}
-		done.Lost = faultsOfCopy(ctx, dir)
-		return ctx.Err()
-	})
-	return done, err
-}
-
-// faultsOfCopy is the error of a copy whose events are not all sound.
-func faultsOfCopy(ctx context.Context, dir string) error {
-	l, err := datagen.OpenDirIn(ctx, fsx.OS, dir, datagen.Options{})
-	if err != nil {
-		return err
-	}
-	v, err := l.View(ctx)
-	if err != nil {
-		return err
-	}
-	faults := int64(0)
-	var first error
-	_, err = v.Verify(ctx, func(err error) {
-		if faults++; first == nil {
-			first = err
-		}
-	})
-	switch {
-	case first == nil && err == nil:
-		return nil
-	case first == nil:
-		return fmt.Errorf("everything was copied, and it is damaged: %w", err)
-	}
-	return cli.WithHint(fmt.Errorf("everything was copied, with %s, the first: %w", cli.Plural(faults, "fault"), first),
-		"foldlog verify lists every fault, of the log or of its copy")
-}
-
-// intoNewDir lets fill write a directory that becomes dest once it is complete.
-func intoNewDir(dest string, fill func(dir string) error) error {
-	dir, err := os.MkdirTemp(filepath.Dir(dest), ".foldlog-cp-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return err
-	}
-	if err := fill(dir); err != nil {
-		return err
-	}
-	return os.Rename(dir, dest)
 }

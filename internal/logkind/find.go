@@ -82,7 +82,7 @@ func (f Finder) lookUpAt(ctx context.Context, c *remote.Client, text, at string)
 	if err != nil {
 		return Located{}, err
 	}
-	w := World{c, ctx}
+	w := World{Server: c, ctx: ctx}
 	if itself(logs, at) || len(logs) == 1 && isRun(at) {
 		if kind := w.kindAt(ctx, logs[0]); kind != nil {
 			f.Debugf("%s is a %s", logs[0].Path, kind.Name())

@@ -129,7 +129,7 @@ func (f Finder) listAt(ctx context.Context, c *remote.Client, at string, opts Su
 		f.Notef("the server is still reading %s", cli.Plural(waiting, "stream"))
 	}
 	slices.SortFunc(logs, func(a, b remote.Log) int { return cli.CompareNames(a.Path, b.Path) })
-	w := World{c, ctx}
+	w := World{Server: c, ctx: ctx}
 	unreadable := 0
 	for s := range inOrder(logs, func(l remote.Log) Summary { return w.summarize(ctx, l, opts) }) {
 		if s.State == StateUnreadable {

@@ -61,5 +61,5 @@ func (f Finder) StreamAt(ctx context.Context, operand string) (World, string, er
 	if c == nil || err != nil {
 		return World{}, operand, err
 	}
-	return World{c, ctx}, "/" + at, nil
+	return World{Server: c, ctx: ctx}, "/" + at, nil
 }

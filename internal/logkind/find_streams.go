@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/remote"
@@ -119,21 +120,20 @@ func (f Finder) away(operand string) bool {
 	return c != nil || err != nil
 }
 
-// streamsUnder lists the files under a directory that are streams by content.
+// streamsUnder lists the files under a directory that are streams by content, and those
+// that cannot be read: who reads them says why, and goes on with the others.
 func streamsUnder(dir string) ([]string, error) {
 	paths, err := metrics.FindStreams(dir)
 	if err != nil {
 		return nil, err
 	}
-	var found []string
-	for _, path := range paths {
-		start, err := readStart(path)
-		if err != nil {
-			return nil, ofOperand(path, err)
-		}
-		if metrics.IsStream(start) {
-			found = append(found, path)
-		}
+	return slices.DeleteFunc(paths, func(path string) bool { return isNoStream(readStart(path)) }), nil
+}
+
+// isNoStream judges by the beginning of a file.
+func isNoStream(start []byte, err error) bool {
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) // it has gone meanwhile
 	}
-	return found, nil
+	return !metrics.IsStream(start)
 }

@@ -112,8 +112,11 @@ type CopyOptions struct {
 	// Salvage copies the committed prefix of a damaged log, up to the first
 	// fault. Without it a damaged log is refused.
 	Salvage bool
-	// Progress is told the bytes copied and to be copied. Nil is nobody.
+	// Progress is told the bytes copied and to be copied, those among them that are read
+	// again to check the copy. Nil is nobody.
 	Progress func(done, total int64)
+	// Stage is told in words what goes on once all is copied. Nil is nobody.
+	Stage func(words string)
 }
 
 // Candidate is a path that may be a log, looked at once for all the kinds.

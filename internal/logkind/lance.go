@@ -247,6 +247,7 @@ func columnText(f arrow.Field) string {
 func (k lanceKind) Verify(ctx context.Context, log string, opts VerifyOptions) (Verification, error) {
 	var v Verification
 	found := func(err error) { v.Faults = append(v.Faults, k.lanceFault(log, err)) }
+	k.World = k.watched(ctx, log, 1, opts.Progress)
 	table, d, err := k.openLance(ctx, log)
 	if err == nil {
 		v.Format = "v" + d.FileVersion()

@@ -1,6 +1,7 @@
 package logkind
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,4 +94,13 @@ func runAt(t *testing.T, path string) *metricsview.Run {
 		t.Fatal(err)
 	}
 	return run
+}
+
+func TestAFileThatCannotBeReadIsLeftToItsReader(t *testing.T) {
+	if isNoStream(nil, fs.ErrPermission) {
+		t.Error("a file that cannot be read is passed over in silence")
+	}
+	if !isNoStream(nil, fs.ErrNotExist) || !isNoStream([]byte("{}\n"), nil) {
+		t.Error("what has gone, or is another file, is taken for a stream")
+	}
 }

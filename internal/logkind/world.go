@@ -18,6 +18,7 @@ import (
 type World struct {
 	Server *remote.Client // nil on this machine
 	ctx    context.Context
+	read   func(n int64) // is told the bytes that are read of files; nil is nobody
 }
 
 // fs has the files of logs. What is read of one at a server may be kept while it is
@@ -28,10 +29,14 @@ func (w World) fs() fsx.FS { return w.files(remote.DefaultReadAhead) }
 func (w World) liveFS() fsx.FS { return w.files(0) }
 
 func (w World) files(readAhead int64) fsx.FS {
-	if w.Server == nil {
-		return fsx.OS
+	var files fsx.FS = fsx.OS
+	if w.Server != nil {
+		files = w.Server.Files(w.ctx, readAhead)
 	}
-	return w.Server.Files(w.ctx, readAhead)
+	if w.read != nil {
+		files = watchedFS{files, w.read}
+	}
+	return files
 }
 
 // NameOf is a path in this world as people give it.

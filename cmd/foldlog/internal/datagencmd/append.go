@@ -82,7 +82,7 @@ type AppendedEvents struct {
 }
 
 func (a *app) appendEvents(ctx context.Context, arg string, f *appendFlags, lines *eventLines) (done AppendedEvents, err error) {
-	ref, err := a.DatagenLog(arg, f.root)
+	ref, err := a.DatagenLog(ctx, arg, f.root)
 	if err != nil {
 		return done, err
 	}

@@ -22,7 +22,8 @@ processes may work on it at once.
 
 LOG is such a path, with or without log.lance, or PIPELINE/EXPERIMENT below
 --root (FOLDLOG_ROOT, or else the current directory). http://HOST/PIPELINE/EXPERIMENT
-is a log at a server, server:PIPELINE/EXPERIMENT one at that of FOLDLOG_SERVER.`
+is a log at a server, server:PIPELINE/EXPERIMENT one at that of FOLDLOG_SERVER.
+Commands that only read take the path of a copy too, as "foldlog cp" makes it.`
 
 // app is what the commands share.
 type app struct{ logkind.Finder }
@@ -67,7 +68,7 @@ func rootVar(c *cobra.Command, root *string) {
 
 // readLog opens a log for reading and hands the present view to fn.
 func (a *app) readLog(ctx context.Context, arg, root string, fn func(logkind.DatagenRef, *datagen.Log, *datagen.View) error) error {
-	ref, err := a.DatagenLog(arg, root)
+	ref, err := a.DatagenLogToRead(ctx, arg, root)
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ type CreatedLog struct {
 }
 
 func (a *app) datagenInit(ctx context.Context, arg, root string, reuse bool) (CreatedLog, error) {
-	ref, err := a.DatagenLog(arg, root)
+	ref, err := a.DatagenLog(ctx, arg, root)
 	if err != nil {
 		return CreatedLog{}, err
 	}

@@ -39,9 +39,9 @@ func (a *app) maintainCmd(name, short, long string, pass func(*datagen.Log, cont
 	}
 	asJSON := cmdline.JSONFlag(c, "print one JSON object")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ref, err := a.DatagenLog(args[0], rootDir)
+		ref, err := a.DatagenLog(c.Context(), args[0], rootDir)
 		if err != nil {
-			return err
+			return failed(name, args[0], err)
 		}
 		l, err := ref.Open(c.Context(), datagen.Options{})
 		if err != nil {

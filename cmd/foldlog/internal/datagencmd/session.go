@@ -41,7 +41,7 @@ that started this one. A second one ends it at once.`,
 	c.Flags().StringVar(&run, "run", "", "the `NAME` of this run in the log (default: drawn at random)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		s := &conversation{app: a, streams: map[string]*datagen.Stream{}, claims: map[int]*datagen.Claims{}}
-		ref, err := a.DatagenLog(args[0], rootDir)
+		ref, err := a.DatagenLog(c.Context(), args[0], rootDir)
 		if err != nil {
 			return s.refuse(c.Context(), err)
 		}
