@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // principal is who a request comes from. A server without tokens has one for
@@ -109,14 +111,6 @@ func private(path string) bool {
 	return strings.HasPrefix(path, "/api/") || path == "/metrics"
 }
 
-// SessionInfo says who the caller is.
-type SessionInfo struct {
-	Open   bool     `json:"open" doc:"the server asks for no tokens"`
-	ID     string   `json:"id" doc:"of the token, empty without"`
-	Name   string   `json:"name" doc:"of the token"`
-	Scopes []string `json:"scopes" doc:"what the token may do"`
-}
-
 type sessionInput struct {
 	Body struct {
 		Token string `json:"token" maxLength:"200" doc:"the token as it was made"`
@@ -125,14 +119,14 @@ type sessionInput struct {
 
 type sessionOutput struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
-	Body      SessionInfo
+	Body      wire.SessionInfo
 }
 
 func (s *Server) registerSession(api huma.API) {
 	huma.Register(api, operation(http.MethodGet, sessionPath, "session", "Who am I", "session"),
-		func(ctx context.Context, _ *struct{}) (*struct{ Body SessionInfo }, error) {
+		func(ctx context.Context, _ *struct{}) (*struct{ Body wire.SessionInfo }, error) {
 			p, _ := ctx.Value(principalKey{}).(*principal)
-			return &struct{ Body SessionInfo }{infoOf(p)}, nil
+			return &struct{ Body wire.SessionInfo }{infoOf(p)}, nil
 		})
 	op := operation(http.MethodPost, sessionPath+"/open", "open-session", "Put a token into the cookie of a session", "session")
 	op.Description = "A browser cannot send a header with an event stream. The cookie is HttpOnly and SameSite=Strict."
@@ -164,13 +158,13 @@ func (s *Server) cookie(value string, maxAge int) http.Cookie {
 		Secure: s.secure, SameSite: http.SameSiteStrictMode}
 }
 
-func infoOf(p *principal) SessionInfo {
+func infoOf(p *principal) wire.SessionInfo {
 	if p == nil {
-		return SessionInfo{Scopes: []string{}}
+		return wire.SessionInfo{Scopes: []string{}}
 	}
 	scopes := p.token.Scopes
 	if p.open {
 		scopes = []string{ScopeAdmin}
 	}
-	return SessionInfo{Open: p.open, ID: p.token.ID, Name: p.token.Name, Scopes: scopes}
+	return wire.SessionInfo{Open: p.open, ID: p.token.ID, Name: p.token.Name, Scopes: scopes}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // datagens are the datagen logs under the root.
@@ -45,10 +46,10 @@ type datagenLog struct {
 
 	mu      sync.Mutex // over what follows
 	log     *datagen.Log
-	index   *datagen.Index // nil while nobody needs it
-	saved   uint64         // the version that is stored
-	item    ExperimentItem // as of the last look
-	mark    string         // of the state of the log at the last look
+	index   *datagen.Index      // nil while nobody needs it
+	saved   uint64              // the version that is stored
+	item    wire.ExperimentItem // as of the last look
+	mark    string              // of the state of the log at the last look
 	err     error
 	used    time.Time // when somebody asked last
 	moved   time.Time // when it changed last
@@ -118,7 +119,7 @@ func (d *datagens) look(name string) *datagenLog {
 	l := d.logs[name]
 	if l == nil {
 		l = &datagenLog{owner: d, path: name, id: datagenID(name), base: base, pipeline: pipeline, experiment: experiment}
-		l.item = ExperimentItem{ID: l.id, Path: name, Pipeline: pipeline, Experiment: experiment}
+		l.item = wire.ExperimentItem{ID: l.id, Path: name, Pipeline: pipeline, Experiment: experiment}
 		d.logs[name], d.byID[l.id] = l, l
 	}
 	return l

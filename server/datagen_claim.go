@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // itemClaim is an item that a client works on.
@@ -31,7 +32,7 @@ type itemClaim struct {
 // doneKey is a request that was carried out.
 type doneKey struct {
 	key, what string
-	answer    ClaimState
+	answer    wire.ClaimState
 }
 
 // keptKeys is how many requests of a claim are remembered. A client that waits for
@@ -52,28 +53,17 @@ func (c *itemClaim) silent(now time.Time) bool {
 type claimItemInput struct {
 	ID   string `path:"id" maxLength:"64"`
 	Body struct {
-		Items   []string `json:"items" minItems:"1" maxItems:"10000" doc:"the first of these that has work left and that nobody has is claimed; where the search begins is drawn"`
-		Tags    Object   `json:"tags,omitempty" doc:"of an item that is new"`
-		Rerun   bool     `json:"rerun,omitempty" doc:"with one item: begin it once more if it has ended"`
-		Parent  string   `json:"parent,omitempty" maxLength:"4096" doc:"with one item: it is a sub-item of this one, which must be there"`
-		LeaseMS int64    `json:"lease_ms,omitempty" minimum:"0" maximum:"86400000" doc:"how long the client may be silent, a minute if 0"`
-		Key     string   `json:"key,omitempty" maxLength:"200" doc:"drawn by the client for each claim that it wants, at random: the same request with the same key gives the claim that was given, as long as there is one"`
-		Most    int      `json:"max_attempts,omitempty" minimum:"0" doc:"leave items out whose latest attempt failed and that had so many"`
+		Items   []string    `json:"items" minItems:"1" maxItems:"10000" doc:"the first of these that has work left and that nobody has is claimed; where the search begins is drawn"`
+		Tags    wire.Object `json:"tags,omitempty" doc:"of an item that is new"`
+		Rerun   bool        `json:"rerun,omitempty" doc:"with one item: begin it once more if it has ended"`
+		Parent  string      `json:"parent,omitempty" maxLength:"4096" doc:"with one item: it is a sub-item of this one, which must be there"`
+		LeaseMS int64       `json:"lease_ms,omitempty" minimum:"0" maximum:"86400000" doc:"how long the client may be silent, a minute if 0"`
+		Key     string      `json:"key,omitempty" maxLength:"200" doc:"drawn by the client for each claim that it wants, at random: the same request with the same key gives the claim that was given, as long as there is one"`
+		Most    int         `json:"max_attempts,omitempty" minimum:"0" doc:"leave items out whose latest attempt failed and that had so many"`
 	}
 }
 
-// ItemClaim is the answer to a claim.
-type ItemClaim struct {
-	Claim   string       `json:"claim" doc:"to be shown with what follows; empty if none of the items can be had"`
-	Waiting int          `json:"waiting" doc:"if none can be had: so many are with others, ask again; 0 when all have ended"`
-	LeaseMS int64        `json:"lease_ms"`
-	Attempt int32        `json:"attempt" doc:"of what will be recorded"`
-	Epoch   string       `json:"epoch"`
-	Item    *DatagenItem `json:"item,omitempty" doc:"as it stands; left out if it is new or none can be had"`
-	Name    string       `json:"name" doc:"of the item"`
-}
-
-func (s *Server) claimItem(ctx context.Context, in *claimItemInput) (*struct{ Body ItemClaim }, error) {
+func (s *Server) claimItem(ctx context.Context, in *claimItemInput) (*struct{ Body wire.ItemClaim }, error) {
 	l, err := s.mayWriteTo(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -82,7 +72,7 @@ func (s *Server) claimItem(ctx context.Context, in *claimItemInput) (*struct{ Bo
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	var answer ItemClaim
+	var answer wire.ItemClaim
 	err = l.write(ctx, func(w *datagenWriter) error {
 		c, err := l.once(ctx, w, in, func() (c *itemClaim, err error) {
 			c, answer.Waiting, err = s.claimFirst(ctx, l, w, x, in)
@@ -96,7 +86,7 @@ func (s *Server) claimItem(ctx context.Context, in *claimItemInput) (*struct{ Bo
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	return &struct{ Body ItemClaim }{answer}, nil
+	return &struct{ Body wire.ItemClaim }{answer}, nil
 }
 
 // claimFirst goes through the items, from some place on, until one can be had. If none
@@ -170,11 +160,11 @@ func (l *datagenLog) claimed(w *datagenWriter, stream *datagen.Stream, in *claim
 }
 
 // shown is the answer to who asked for the claim, who lives.
-func (c *itemClaim) shown() ItemClaim {
+func (c *itemClaim) shown() wire.ItemClaim {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen = time.Now()
-	answer := ItemClaim{Claim: c.id, LeaseMS: c.lease.Milliseconds(), Attempt: c.stream.Attempt(), Epoch: c.stream.Epoch(), Name: c.stream.ID()}
+	answer := wire.ItemClaim{Claim: c.id, LeaseMS: c.lease.Milliseconds(), Attempt: c.stream.Attempt(), Epoch: c.stream.Epoch(), Name: c.stream.ID()}
 	if it := c.stream.Item(); it != nil && it.Creations > 0 && it.LastSeq > 0 {
 		item := datagenItem(it)
 		answer.Item = &item
@@ -195,16 +185,8 @@ func (l *datagenLog) claim(id string) (*itemClaim, error) {
 	return nil, claimGone()
 }
 
-// ClaimState is where a claimed item stands after what was recorded.
-type ClaimState struct {
-	Item    string  `json:"item"`
-	LastSeq Integer `json:"last_seq" doc:"the sequence of its latest event"`
-	Attempt int32   `json:"attempt" doc:"of what comes next"`
-	Open    bool    `json:"open" doc:"the claim goes on; false once the item has ended"`
-}
-
 // record carries a request out once, whatever number of times it comes.
-func (s *Server) record(ctx context.Context, id, claim, key, what string, do func(*datagen.Stream) error) (*struct{ Body ClaimState }, error) {
+func (s *Server) record(ctx context.Context, id, claim, key, what string, do func(*datagen.Stream) error) (*struct{ Body wire.ClaimState }, error) {
 	l, err := s.mayWriteTo(ctx, id)
 	if err != nil {
 		return nil, err
@@ -224,7 +206,7 @@ func (s *Server) record(ctx context.Context, id, claim, key, what string, do fun
 	for _, d := range c.done {
 		switch {
 		case d.key == key && d.what == what:
-			return &struct{ Body ClaimState }{d.answer}, nil
+			return &struct{ Body wire.ClaimState }{d.answer}, nil
 		case d.key == key:
 			return nil, problem(http.StatusConflict, "the key was used for something else")
 		}
@@ -257,25 +239,17 @@ func (l *datagenLog) forget(c *itemClaim) {
 
 // told remembers what was done. The claim of an item that has ended stays until its
 // lease is over, so that a repeated request is answered.
-func (c *itemClaim) told(l *datagenLog, key, what string) *struct{ Body ClaimState } {
+func (c *itemClaim) told(l *datagenLog, key, what string) *struct{ Body wire.ClaimState } {
 	it := c.stream.Item()
-	answer := ClaimState{Item: it.ID, LastSeq: Integer(it.LastSeq), Attempt: c.stream.Attempt(), Open: !it.Status.Finished()}
+	answer := wire.ClaimState{Item: it.ID, LastSeq: wire.Integer(it.LastSeq), Attempt: c.stream.Attempt(), Open: !it.Status.Finished()}
 	c.done = append(c.done, doneKey{key, what, answer})
 	if len(c.done) > keptKeys {
 		c.done = c.done[1:]
 	}
-	return &struct{ Body ClaimState }{answer}
+	return &struct{ Body wire.ClaimState }{answer}
 }
 
-// StepBody says where in the pipeline something happened.
-type StepBody struct {
-	Name      string `json:"name" minLength:"1" maxLength:"4096"`
-	Index     int64  `json:"index,omitempty" minimum:"0" doc:"its place in the pipeline"`
-	Instance  string `json:"instance,omitempty" maxLength:"4096" doc:"tells its executions apart, the name if left out"`
-	Iteration *int64 `json:"iteration,omitempty" nullable:"true" minimum:"0" doc:"of the innermost loop"`
-}
-
-func (b *StepBody) step() datagen.Step {
+func stepFrom(b *wire.StepBody) datagen.Step {
 	s := datagen.Step{Name: b.Name, Index: b.Index, Instance: b.Instance, Iteration: b.Iteration}
 	if s.Instance == "" {
 		s.Instance = b.Name
@@ -283,30 +257,22 @@ func (b *StepBody) step() datagen.Step {
 	return s
 }
 
-// ChangeBody is a change of a field.
-type ChangeBody struct {
-	Name   string            `json:"name" minLength:"1" maxLength:"4096"`
-	Append bool              `json:"append,omitempty" doc:"add to the values of the field"`
-	Kind   datagen.ValueKind `json:"kind,omitempty" enum:"int,float,bool,str,json,blob" doc:"what the value is; left out: what its JSON is, json for objects, arrays and null"`
-	Value  Any               `json:"value" doc:"of a blob: its bytes in base64"`
-}
-
 type checkpointInput struct {
 	ID    string `path:"id" maxLength:"64"`
 	Claim string `path:"claim" maxLength:"64"`
 	Body  struct {
-		Key     string       `json:"key" minLength:"1" maxLength:"200" doc:"drawn by the client for this checkpoint; a repetition has the same"`
-		Step    StepBody     `json:"step"`
-		Changes []ChangeBody `json:"changes,omitempty" maxItems:"100000"`
-		End     datagen.End  `json:"end,omitempty" enum:",completed,filtered" doc:"end the item as well"`
+		Key     string            `json:"key" minLength:"1" maxLength:"200" doc:"drawn by the client for this checkpoint; a repetition has the same"`
+		Step    wire.StepBody     `json:"step"`
+		Changes []wire.ChangeBody `json:"changes,omitempty" maxItems:"100000"`
+		End     datagen.End       `json:"end,omitempty" enum:",completed,filtered" doc:"end the item as well"`
 	}
 }
 
-func (s *Server) checkpoint(ctx context.Context, in *checkpointInput) (*struct{ Body ClaimState }, error) {
+func (s *Server) checkpoint(ctx context.Context, in *checkpointInput) (*struct{ Body wire.ClaimState }, error) {
 	b := &in.Body
 	changes := make([]datagen.Change, len(b.Changes))
 	for i := range b.Changes {
-		v, err := b.Changes[i].value()
+		v, err := changedValue(&b.Changes[i])
 		if err != nil {
 			return nil, problem(http.StatusUnprocessableEntity, fmt.Sprintf("change of %.100q: %v", b.Changes[i].Name, err))
 		}
@@ -317,7 +283,7 @@ func (s *Server) checkpoint(ctx context.Context, in *checkpointInput) (*struct{ 
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	step := b.Step.step()
+	step := stepFrom(&b.Step)
 	return s.record(ctx, in.ID, in.Claim, b.Key, digest("checkpoint", what), func(stream *datagen.Stream) error {
 		ctx := context.WithoutCancel(ctx)
 		if b.End != "" {
@@ -332,19 +298,19 @@ func digest(what string, body []byte) string {
 	return what + " " + datagen.Checksum(body)
 }
 
-// value is what a client says a field has.
-func (c *ChangeBody) value() (v datagen.Value, err error) {
+// changedValue is what a client says a field has.
+func changedValue(c *wire.ChangeBody) (v datagen.Value, err error) {
 	raw := bytes.TrimSpace(c.Value)
 	if v.Kind = c.Kind; v.Kind == "" {
 		v.Kind = kindOf(raw)
 	}
 	switch v.Kind {
 	case datagen.Int:
-		var n Integer
+		var n wire.Integer
 		err = n.UnmarshalJSON(raw)
 		v.Int = int64(n)
 	case datagen.Float:
-		var n Number
+		var n wire.Number
 		err = n.UnmarshalJSON(raw)
 		v.Float = float64(n)
 	case datagen.Bool:
@@ -383,15 +349,15 @@ type failInput struct {
 	ID    string `path:"id" maxLength:"64"`
 	Claim string `path:"claim" maxLength:"64"`
 	Body  struct {
-		Key       string    `json:"key" minLength:"1" maxLength:"200"`
-		Step      *StepBody `json:"step,omitempty" doc:"left out outside of steps"`
-		Type      string    `json:"type" minLength:"1" maxLength:"4096"`
-		Message   string    `json:"message,omitempty"`
-		Traceback string    `json:"traceback,omitempty"`
+		Key       string         `json:"key" minLength:"1" maxLength:"200"`
+		Step      *wire.StepBody `json:"step,omitempty" doc:"left out outside of steps"`
+		Type      string         `json:"type" minLength:"1" maxLength:"4096"`
+		Message   string         `json:"message,omitempty"`
+		Traceback string         `json:"traceback,omitempty"`
 	}
 }
 
-func (s *Server) failItem(ctx context.Context, in *failInput) (*struct{ Body ClaimState }, error) {
+func (s *Server) failItem(ctx context.Context, in *failInput) (*struct{ Body wire.ClaimState }, error) {
 	b := &in.Body
 	what, err := json.Marshal(b)
 	if err != nil {
@@ -403,7 +369,7 @@ func (s *Server) failItem(ctx context.Context, in *failInput) (*struct{ Body Cla
 		if b.Step == nil {
 			return stream.Fail(context.WithoutCancel(ctx), nil, f)
 		}
-		step := b.Step.step()
+		step := stepFrom(b.Step)
 		return stream.Fail(context.WithoutCancel(ctx), &step, f)
 	})
 }
@@ -417,7 +383,7 @@ type endInput struct {
 	}
 }
 
-func (s *Server) endItem(ctx context.Context, in *endInput) (*struct{ Body ClaimState }, error) {
+func (s *Server) endItem(ctx context.Context, in *endInput) (*struct{ Body wire.ClaimState }, error) {
 	return s.record(ctx, in.ID, in.Claim, in.Body.Key, "end "+string(in.Body.End), func(stream *datagen.Stream) error {
 		return stream.End(context.WithoutCancel(ctx), in.Body.End)
 	})

@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 func (s *site) newExperiment() (id, at string) {
 	s.t.Helper()
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	return made.ID, "/api/v1/datagen/" + made.ID
 }
@@ -57,7 +59,7 @@ func TestWhoWatchedAServerThatWasKilledMissesNothing(t *testing.T) {
 	root := t.TempDir()
 	s := newSite(t, Options{Root: root})
 	id, at := s.newExperiment()
-	more := func(s *site, item string) Count {
+	more := func(s *site, item string) wire.Count {
 		s.post(at+"/append", createdLine(item), nil)
 		_, page := s.items(id, "")
 		return page.Seq
@@ -86,7 +88,7 @@ func TestWhoWatchedAServerThatWasKilledMissesNothing(t *testing.T) {
 	defer cancel()
 	got := map[string]bool{}
 	s.events(ctx, at+"/live", fmt.Sprint(uint64(seen)), func(_, kind, data string) bool {
-		var live LiveItems
+		var live wire.LiveItems
 		if err := json.Unmarshal([]byte(data), &live); err != nil || kind != "items" {
 			t.Errorf("%s %s", kind, data)
 		}

@@ -7,118 +7,46 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
-// DatagenItem is what the events of an item fold into.
-type DatagenItem struct {
-	Item      string           `json:"item"`
-	Root      string           `json:"root"`
-	Parent    string           `json:"parent" doc:"empty for a root"`
-	Status    datagen.Status   `json:"status" enum:"pending,running,completed,filtered,failed"`
-	Attempt   int32            `json:"attempt"`
-	Run       string           `json:"run" doc:"of the latest event"`
-	Epochs    []string         `json:"epochs" doc:"of its writers, in order"`
-	LastSeq   Integer          `json:"last_seq"`
-	Creations int              `json:"creations" doc:"more than one after a re-run"`
-	Tags      Object           `json:"tags"`
-	CreatedMS int64            `json:"created_ms"`
-	UpdatedMS int64            `json:"updated_ms"`
-	Fields    []DatagenField   `json:"fields"`
-	Steps     []DatagenStep    `json:"steps" doc:"that are complete, in order"`
-	Failures  []DatagenFailure `json:"failures" doc:"of all attempts"`
-	Faults    []DatagenFault   `json:"faults"`
-}
-
-// DatagenField is a field of an item.
-type DatagenField struct {
-	Name     string             `json:"name"`
-	Appended bool               `json:"appended" doc:"else it has one value"`
-	Values   []DatagenFieldFrom `json:"values"`
-}
-
-// DatagenFieldFrom is a value of a field, and where it comes from.
-type DatagenFieldFrom struct {
-	Value Any               `json:"value" doc:"a blob is an object with blob (its event), size and checksum"`
-	Kind  datagen.ValueKind `json:"kind" enum:"int,float,bool,str,json,blob"`
-	Type  string            `json:"type" doc:"of the codec"`
-	Codec int32             `json:"codec"`
-	From  DatagenOrigin     `json:"from"`
-}
-
-// DatagenOrigin is the event that something comes from.
-type DatagenOrigin struct {
-	Event      string  `json:"event"`
-	Checkpoint string  `json:"checkpoint"`
-	Seq        Integer `json:"seq"`
-	Step       string  `json:"step" doc:"empty outside of steps"`
-	Instance   string  `json:"instance" doc:"of the step"`
-	Attempt    int32   `json:"attempt"`
-	Run        string  `json:"run"`
-	Epoch      string  `json:"epoch"`
-	AtMS       int64   `json:"at_ms"`
-}
-
-// DatagenStep is a step of an item that is complete.
-type DatagenStep struct {
-	Name      string        `json:"name"`
-	Index     int64         `json:"index"`
-	Instance  string        `json:"instance"`
-	Iteration *int64        `json:"iteration" nullable:"true" doc:"null outside of loops"`
-	From      DatagenOrigin `json:"from"`
-}
-
-// DatagenFailure is a failure of an attempt.
-type DatagenFailure struct {
-	Item      string        `json:"item"`
-	Type      string        `json:"type"`
-	Dump      Any           `json:"dump" doc:"null if there is none"`
-	Traceback string        `json:"traceback"`
-	From      DatagenOrigin `json:"from"`
-}
-
-// DatagenFault is a contradiction in the events of an item.
-type DatagenFault struct {
-	Seq    Integer  `json:"seq"`
-	Events []string `json:"events"`
-	Epochs []string `json:"epochs"`
-	What   string   `json:"what"`
-}
-
-func originOf(o datagen.Origin) DatagenOrigin {
-	v := DatagenOrigin{Event: o.Event, Checkpoint: o.Checkpoint, Seq: Integer(o.Seq), Attempt: o.Attempt, Run: o.Run, Epoch: o.Epoch, AtMS: serde.Millis(o.Time)}
+func originOf(o datagen.Origin) wire.DatagenOrigin {
+	v := wire.DatagenOrigin{Event: o.Event, Checkpoint: o.Checkpoint, Seq: wire.Integer(o.Seq),
+		Attempt: o.Attempt, Run: o.Run, Epoch: o.Epoch, AtMS: serde.Millis(o.Time)}
 	if o.Step != nil {
 		v.Step, v.Instance = o.Step.Name, o.Step.Instance
 	}
 	return v
 }
 
-func datagenItem(it *datagen.Item) DatagenItem {
-	v := DatagenItem{
+func datagenItem(it *datagen.Item) wire.DatagenItem {
+	v := wire.DatagenItem{
 		Item: it.ID, Root: it.Root, Parent: it.Parent, Status: it.Status, Attempt: it.Attempt, Run: it.Run, Epochs: serde.NotNil(it.Epochs),
-		LastSeq: Integer(it.LastSeq), Creations: it.Creations, Tags: Object(it.Tags), CreatedMS: serde.Millis(it.Created), UpdatedMS: serde.Millis(it.Updated),
-		Fields: []DatagenField{}, Steps: []DatagenStep{}, Failures: []DatagenFailure{}, Faults: []DatagenFault{},
+		LastSeq: wire.Integer(it.LastSeq), Creations: it.Creations, Tags: wire.Object(it.Tags), CreatedMS: serde.Millis(it.Created), UpdatedMS: serde.Millis(it.Updated),
+		Fields: []wire.DatagenField{}, Steps: []wire.DatagenStep{}, Failures: []wire.DatagenFailure{}, Faults: []wire.DatagenFault{},
 	}
 	for i := range it.Fields {
-		f := DatagenField{Name: it.Fields[i].Name, Appended: it.Fields[i].Appended, Values: []DatagenFieldFrom{}}
+		f := wire.DatagenField{Name: it.Fields[i].Name, Appended: it.Fields[i].Appended, Values: []wire.DatagenFieldFrom{}}
 		for _, value := range it.Fields[i].Values {
-			f.Values = append(f.Values, DatagenFieldFrom{rawJSON(&value.Value), value.Kind, value.Type, value.Codec, originOf(value.From)})
+			f.Values = append(f.Values, wire.DatagenFieldFrom{Value: rawJSON(&value.Value), Kind: value.Kind,
+				Type: value.Type, Codec: value.Codec, From: originOf(value.From)})
 		}
 		v.Fields = append(v.Fields, f)
 	}
 	for _, st := range it.Steps {
-		v.Steps = append(v.Steps, DatagenStep{st.Name, st.Index, st.Instance, st.Iteration, originOf(st.From)})
+		v.Steps = append(v.Steps, wire.DatagenStep{Name: st.Name, Index: st.Index, Instance: st.Instance, Iteration: st.Iteration, From: originOf(st.From)})
 	}
 	for _, f := range it.Failures {
 		v.Failures = append(v.Failures, failureOf(it.ID, f))
 	}
 	for _, f := range it.Faults {
-		v.Faults = append(v.Faults, DatagenFault{Integer(f.Seq), serde.NotNil(f.Events), serde.NotNil(f.Epochs), f.What})
+		v.Faults = append(v.Faults, wire.DatagenFault{Seq: wire.Integer(f.Seq), Events: serde.NotNil(f.Events), Epochs: serde.NotNil(f.Epochs), What: f.What})
 	}
 	return v
 }
 
-func failureOf(item string, f datagen.ItemFailure) DatagenFailure {
-	return DatagenFailure{item, f.Type, Any(f.Dump), f.Traceback, originOf(f.From)}
+func failureOf(item string, f datagen.ItemFailure) wire.DatagenFailure {
+	return wire.DatagenFailure{Item: item, Type: f.Type, Dump: wire.Any(f.Dump), Traceback: f.Traceback, From: originOf(f.From)}
 }
 
 type itemInput struct {
@@ -138,7 +66,7 @@ func (s *Server) viewAt(ctx context.Context, in *itemInput) (at datagen.AsOf, v 
 	return at, v, err
 }
 
-func (s *Server) getItem(ctx context.Context, in *itemInput) (*struct{ Body DatagenItem }, error) {
+func (s *Server) getItem(ctx context.Context, in *itemInput) (*struct{ Body wire.DatagenItem }, error) {
 	at, v, err := s.viewAt(ctx, in)
 	if err != nil {
 		return nil, err
@@ -147,37 +75,10 @@ func (s *Server) getItem(ctx context.Context, in *itemInput) (*struct{ Body Data
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	return &struct{ Body DatagenItem }{datagenItem(it)}, nil
+	return &struct{ Body wire.DatagenItem }{datagenItem(it)}, nil
 }
 
-// Trajectory is how an item came about.
-type Trajectory struct {
-	Item        string              `json:"item"`
-	Checkpoints []DatagenCheckpoint `json:"checkpoints" doc:"in order"`
-}
-
-// DatagenCheckpoint is a batch of an item as it changed the item.
-type DatagenCheckpoint struct {
-	Checkpoint string          `json:"checkpoint"`
-	Events     int             `json:"events"`
-	From       DatagenOrigin   `json:"from" doc:"its last event"`
-	Created    bool            `json:"created" doc:"it begins the item, or begins it anew"`
-	Changes    []DatagenChange `json:"changes"`
-	Failure    string          `json:"failure" doc:"its type, empty if nothing failed"`
-	End        datagen.End     `json:"end" enum:",completed,filtered"`
-	Faults     []string        `json:"faults" doc:"what its events contradict: then it changed nothing"`
-}
-
-// DatagenChange is a change of a field.
-type DatagenChange struct {
-	Name   string            `json:"name"`
-	Append bool              `json:"append" doc:"a value was added to those of the field"`
-	Old    *Any              `json:"old" nullable:"true" doc:"null for a new field"`
-	New    Any               `json:"new"`
-	Kind   datagen.ValueKind `json:"kind" enum:"int,float,bool,str,json,blob" doc:"of the new value"`
-}
-
-func (s *Server) itemTrajectory(ctx context.Context, in *itemInput) (*struct{ Body Trajectory }, error) {
+func (s *Server) itemTrajectory(ctx context.Context, in *itemInput) (*struct{ Body wire.Trajectory }, error) {
 	at, v, err := s.viewAt(ctx, in)
 	if err != nil {
 		return nil, err
@@ -189,16 +90,16 @@ func (s *Server) itemTrajectory(ctx context.Context, in *itemInput) (*struct{ Bo
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	t := Trajectory{Item: in.Item, Checkpoints: []DatagenCheckpoint{}}
+	t := wire.Trajectory{Item: in.Item, Checkpoints: []wire.DatagenCheckpoint{}}
 	for _, c := range datagen.Trajectory(events) {
 		t.Checkpoints = append(t.Checkpoints, checkpointOf(&c))
 	}
-	return &struct{ Body Trajectory }{t}, nil
+	return &struct{ Body wire.Trajectory }{t}, nil
 }
 
-func checkpointOf(c *datagen.Checkpoint) DatagenCheckpoint {
-	v := DatagenCheckpoint{Checkpoint: c.ID, Events: c.Events, From: originOf(c.From), Created: c.Created, End: c.End,
-		Changes: []DatagenChange{}, Faults: []string{}}
+func checkpointOf(c *datagen.Checkpoint) wire.DatagenCheckpoint {
+	v := wire.DatagenCheckpoint{Checkpoint: c.ID, Events: c.Events, From: originOf(c.From), Created: c.Created, End: c.End,
+		Changes: []wire.DatagenChange{}, Faults: []string{}}
 	if c.Failure != nil {
 		v.Failure = c.Failure.Type
 	}
@@ -206,7 +107,7 @@ func checkpointOf(c *datagen.Checkpoint) DatagenCheckpoint {
 		v.Faults = append(v.Faults, f.What)
 	}
 	for _, d := range c.Changes {
-		change := DatagenChange{Name: d.Name, Append: d.Append, New: rawJSON(&d.New.Value), Kind: d.New.Kind}
+		change := wire.DatagenChange{Name: d.Name, Append: d.Append, New: rawJSON(&d.New.Value), Kind: d.New.Kind}
 		if d.Old != nil {
 			old := rawJSON(&d.Old.Value)
 			change.Old = &old
@@ -216,27 +117,10 @@ func checkpointOf(c *datagen.Checkpoint) DatagenCheckpoint {
 	return v
 }
 
-// ItemTree is the items of a root.
-type ItemTree struct {
-	Root  string     `json:"root"`
-	Nodes []ItemNode `json:"nodes" doc:"each before its children; the depth says where it belongs"`
-	More  bool       `json:"more" doc:"there are more: the list of items has them"`
-}
-
-// ItemNode is an item in its tree.
-type ItemNode struct {
-	Item   string         `json:"item"`
-	Parent string         `json:"parent"`
-	Depth  int            `json:"depth"`
-	Status datagen.Status `json:"status" enum:"pending,running,completed,filtered,failed"`
-	Step   string         `json:"step" doc:"that was completed last"`
-	Orphan bool           `json:"orphan" doc:"its parent is not there"`
-}
-
 // mostNodes is how many items of a tree are told.
 const mostNodes = 10_000
 
-func (s *Server) itemTree(ctx context.Context, in *itemInput) (*struct{ Body ItemTree }, error) {
+func (s *Server) itemTree(ctx context.Context, in *itemInput) (*struct{ Body wire.ItemTree }, error) {
 	_, v, err := s.view(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -249,22 +133,23 @@ func (s *Server) itemTree(ctx context.Context, in *itemInput) (*struct{ Body Ite
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	tree := ItemTree{Root: it.Root, Nodes: []ItemNode{}}
-	tree.add(nodes, 0)
-	return &struct{ Body ItemTree }{tree}, nil
+	tree := wire.ItemTree{Root: it.Root, Nodes: []wire.ItemNode{}}
+	addNodes(&tree, nodes, 0)
+	return &struct{ Body wire.ItemTree }{tree}, nil
 }
 
-func (t *ItemTree) add(nodes []*datagen.Node, depth int) {
+// addNodes lists items, each before its children.
+func addNodes(t *wire.ItemTree, nodes []*datagen.Node, depth int) {
 	for _, n := range nodes {
 		if t.More = t.More || len(t.Nodes) == mostNodes; t.More {
 			return
 		}
-		node := ItemNode{Item: n.Item.ID, Parent: n.Item.Parent, Depth: depth, Status: n.Item.Status, Orphan: n.Orphan}
+		node := wire.ItemNode{Item: n.Item.ID, Parent: n.Item.Parent, Depth: depth, Status: n.Item.Status, Orphan: n.Orphan}
 		if n.Item.Cursor != nil {
 			node.Step = n.Item.Cursor.Name
 		}
 		t.Nodes = append(t.Nodes, node)
-		t.add(n.Children, depth+1)
+		addNodes(t, n.Children, depth+1)
 	}
 }
 
@@ -275,19 +160,12 @@ type failureListInput struct {
 	Cursor string `query:"cursor" maxLength:"8000"`
 }
 
-// FailurePage is a part of the failures.
-type FailurePage struct {
-	Items []DatagenFailure `json:"items" doc:"by item, those of one in order"`
-	Next  string           `json:"next" doc:"the cursor of the next page, empty on the last"`
-	Total int              `json:"total" doc:"items that have failures"`
-}
-
-func (s *Server) listFailures(ctx context.Context, in *failureListInput) (*struct{ Body FailurePage }, error) {
+func (s *Server) listFailures(ctx context.Context, in *failureListInput) (*struct{ Body wire.FailurePage }, error) {
 	l, v, err := s.view(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	page := FailurePage{Items: []DatagenFailure{}, Total: 1}
+	page := wire.FailurePage{Items: []wire.DatagenFailure{}, Total: 1}
 	ids := []string{in.Item}
 	if in.Item == "" {
 		if ids, err = s.failedItems(ctx, l, in, &page); err != nil {
@@ -303,11 +181,11 @@ func (s *Server) listFailures(ctx context.Context, in *failureListInput) (*struc
 			page.Items = append(page.Items, failureOf(id, f))
 		}
 	}
-	return &struct{ Body FailurePage }{page}, nil
+	return &struct{ Body wire.FailurePage }{page}, nil
 }
 
 // failedItems are the items of a page, from the index.
-func (s *Server) failedItems(ctx context.Context, l *datagenLog, in *failureListInput, page *FailurePage) ([]string, error) {
+func (s *Server) failedItems(ctx context.Context, l *datagenLog, in *failureListInput, page *wire.FailurePage) ([]string, error) {
 	q := datagen.ItemQuery{Failures: true, Order: datagen.ByUpdate, Limit: cmp.Or(in.Limit, 50)}
 	var err error
 	if in.Cursor != "" {

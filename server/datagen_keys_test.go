@@ -9,12 +9,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // claims is the address of the claims of a new experiment.
 func (s *site) claims() string {
 	s.t.Helper()
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	return "/api/v1/datagen/" + made.ID + "/claims"
 }
@@ -44,7 +46,7 @@ func TestAClaimWhoseAnswerWasLostIsGivenAgain(t *testing.T) {
 	ask := map[string]any{"items": []string{"a", "b", "c"}, "lease_ms": 3_600_000, "key": "drawn-1"}
 	s.unheard(at, ask)
 	s.unheard(at, ask)
-	var c, again ItemClaim
+	var c, again wire.ItemClaim
 	s.post(at, ask, &c)
 	s.post(at+"/"+c.Claim+"/checkpoint", map[string]any{"key": "1", "step": map[string]any{"name": "draw"}}, nil)
 	s.post(at, ask, &again)
@@ -73,7 +75,7 @@ func TestRequestsWithOneKeyAtOnceAreGivenOneClaim(t *testing.T) {
 	ask := map[string]any{"items": []string{"a", "b", "c", "d"}, "key": "drawn"}
 	var (
 		all sync.WaitGroup
-		got [8]ItemClaim
+		got [8]wire.ItemClaim
 	)
 	for i := range got {
 		all.Go(func() { s.post(at, ask, &got[i]) })
@@ -90,7 +92,7 @@ func TestAKeyIsForOneClaim(t *testing.T) {
 	s := newSite(t, Options{})
 	at := s.claims()
 	ask := map[string]any{"items": []string{"a"}, "key": "drawn", "lease_ms": 3_600_000}
-	var c ItemClaim
+	var c wire.ItemClaim
 	s.post(at, ask, &c)
 	if a := s.do("POST", at, map[string]any{"items": []string{"b"}, "key": "drawn"}); a.status != http.StatusConflict {
 		t.Errorf("the key of another request: %d %s", a.status, a.body)
@@ -135,7 +137,7 @@ func TestKeysOfClaimsThatAreGoneAreForgottenInTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p *Problem
+	var p *wire.Problem
 	if _, err := l.askedFor(ask); !errors.As(err, &p) || p.Status != http.StatusGone {
 		t.Errorf("the latest is not known: %v", err)
 	}

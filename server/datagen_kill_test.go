@@ -23,6 +23,7 @@ import (
 	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/remote"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // serveEnv tells a process of this test binary to be a server: its root, cache and address.
@@ -153,7 +154,7 @@ func mustJSON(v any) []byte {
 // work claims items of a list at a server until all have ended.
 func (k *known) work(ctx context.Context, m *mortal, items []string) {
 	for ctx.Err() == nil {
-		var c ItemClaim
+		var c wire.ItemClaim
 		status := m.post(ctx, "/api/v1/datagen/"+k.id+"/claims", mustJSON(map[string]any{"items": items, "lease_ms": 3000, "key": fmt.Sprint(rand.Uint64())}), &c)
 		switch {
 		case status == http.StatusNotFound:
@@ -173,7 +174,7 @@ func (k *known) work(ctx context.Context, m *mortal, items []string) {
 }
 
 // finish takes the steps of an item that are left, until the claim is gone.
-func (k *known) finish(ctx context.Context, m *mortal, c *ItemClaim) {
+func (k *known) finish(ctx context.Context, m *mortal, c *wire.ItemClaim) {
 	done := 0
 	if c.Item != nil {
 		done = len(c.Item.Steps)
@@ -293,7 +294,7 @@ func TestServersThatAreKilledLoseNothing(t *testing.T) {
 	servers := []*mortal{newMortal(t, root), newMortal(t, root)}
 	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	if status := servers[0].post(ctx, "/api/v1/datagen", []byte(`{"pipeline":"digits","experiment":"v1"}`), &made); status != http.StatusOK {
 		t.Fatalf("create: %d", status)
 	}

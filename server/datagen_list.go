@@ -12,38 +12,13 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
-// ExperimentItem is a datagen log in a list.
-type ExperimentItem struct {
-	ID         string     `json:"id" doc:"names the experiment in this API"`
-	Path       string     `json:"path" doc:"of the dataset under the root"`
-	Pipeline   string     `json:"pipeline"`
-	Experiment string     `json:"experiment"`
-	Ready      bool       `json:"ready" doc:"false until the log has been read the first time: the counts are 0"`
-	Seq        Count      `json:"seq" doc:"counts what this server has seen change"`
-	Events     int64      `json:"events"`
-	Items      int        `json:"items" doc:"sub-items too"`
-	Roots      int        `json:"roots" doc:"items that are no sub-items"`
-	Suspects   int        `json:"suspects" doc:"items whose events may contradict each other"`
-	States     ItemStates `json:"states"`
-	UpdatedMS  int64      `json:"updated_ms" doc:"the latest event of any writer"`
-	Error      string     `json:"error" doc:"why it cannot be read, empty if it can"`
-}
-
-// ItemStates counts items by their status.
-type ItemStates struct {
-	Pending   int `json:"pending"`
-	Running   int `json:"running"`
-	Completed int `json:"completed"`
-	Filtered  int `json:"filtered"`
-	Failed    int `json:"failed"`
-}
-
-func (l *datagenLog) itemOf(x *datagen.Index) ExperimentItem {
+func (l *datagenLog) itemOf(x *datagen.Index) wire.ExperimentItem {
 	o := x.Overview()
-	item := ExperimentItem{ID: l.id, Path: l.path, Pipeline: l.pipeline, Experiment: l.experiment, Ready: true, Seq: Count(x.Version()),
-		Events: o.Events, Items: o.Items, Roots: o.Roots, Suspects: o.Suspects, States: ItemStates(o.Status)}
+	item := wire.ExperimentItem{ID: l.id, Path: l.path, Pipeline: l.pipeline, Experiment: l.experiment, Ready: true, Seq: wire.Count(x.Version()),
+		Events: o.Events, Items: o.Items, Roots: o.Roots, Suspects: o.Suspects, States: wire.ItemStates(o.Status)}
 	for _, w := range o.Writers {
 		item.UpdatedMS = max(item.UpdatedMS, serde.Millis(w.Last))
 	}
@@ -56,19 +31,12 @@ type experimentListInput struct {
 	Cursor string `query:"cursor" maxLength:"200"`
 }
 
-// ExperimentPage is a part of the list of experiments.
-type ExperimentPage struct {
-	Items []ExperimentItem `json:"items" doc:"the one that changed last first"`
-	Next  string           `json:"next" doc:"the cursor of the next page, empty on the last"`
-	Total int              `json:"total"`
-}
-
-func (s *Server) listExperiments(_ context.Context, in *experimentListInput) (*struct{ Body ExperimentPage }, error) {
+func (s *Server) listExperiments(_ context.Context, in *experimentListInput) (*struct{ Body wire.ExperimentPage }, error) {
 	from, err := indexCursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	page, found := ExperimentPage{Items: []ExperimentItem{}}, finder(in.Text)
+	page, found := wire.ExperimentPage{Items: []wire.ExperimentItem{}}, finder(in.Text)
 	for _, l := range s.datagens.all() {
 		l.mu.Lock()
 		item := l.item
@@ -80,85 +48,37 @@ func (s *Server) listExperiments(_ context.Context, in *experimentListInput) (*s
 			page.Items = append(page.Items, item)
 		}
 	}
-	slices.SortStableFunc(page.Items, func(a, b ExperimentItem) int { return cmp.Compare(b.UpdatedMS, a.UpdatedMS) })
+	slices.SortStableFunc(page.Items, func(a, b wire.ExperimentItem) int { return cmp.Compare(b.UpdatedMS, a.UpdatedMS) })
 	page.Total = len(page.Items)
 	page.Items, page.Next = pageOf(page.Items, from, pageSize(in.Limit))
-	return &struct{ Body ExperimentPage }{page}, nil
+	return &struct{ Body wire.ExperimentPage }{page}, nil
 }
 
 type experimentInput struct {
 	ID string `path:"id" maxLength:"64" doc:"of the experiment in this API"`
 }
 
-// ExperimentDetail is one experiment.
-type ExperimentDetail struct {
-	ExperimentItem
-	Steps       []StepCounts    `json:"steps" doc:"by their place in the pipeline"`
-	Failures    []FailureRoll   `json:"failures" doc:"the most frequent first"`
-	Writers     []DatagenWriter `json:"writers" doc:"whose shards are still there"`
-	Maintenance DatagenUpkeep   `json:"maintenance"`
-}
-
-// StepCounts counts the completions of a step.
-type StepCounts struct {
-	Name      string `json:"name"`
-	Index     int64  `json:"index"`
-	Completed int64  `json:"completed"`
-	Items     int    `json:"items" doc:"that stand behind it and have not ended"`
-}
-
-// FailureRoll counts the failures of one type in one step.
-type FailureRoll struct {
-	Step    string `json:"step" doc:"empty outside of steps"`
-	Type    string `json:"type"`
-	Events  int64  `json:"events"`
-	Items   int    `json:"items" doc:"that stand at such a failure"`
-	FirstMS int64  `json:"first_ms"`
-	LastMS  int64  `json:"last_ms"`
-}
-
-// DatagenWriter is a writer whose shard is still there.
-type DatagenWriter struct {
-	Shard    string `json:"shard"`
-	Run      string `json:"run"`
-	Host     string `json:"host"`
-	PID      int    `json:"pid"`
-	Alive    bool   `json:"alive"`
-	Sealed   bool   `json:"sealed"`
-	Unmerged int    `json:"unmerged" doc:"generations"`
-	Rows     int64  `json:"rows" doc:"in them"`
-}
-
-// DatagenUpkeep says what there is to maintain.
-type DatagenUpkeep struct {
-	Version   uint64 `json:"version" doc:"of the table"`
-	Fragments int    `json:"fragments"`
-	Rows      int64  `json:"rows" doc:"in the table"`
-	Unindexed int    `json:"unindexed" doc:"fragments that an index does not cover"`
-	Unmerged  int64  `json:"unmerged" doc:"generations that the table does not have"`
-	Waiting   int64  `json:"waiting" doc:"rows in them"`
-}
-
-func (s *Server) getExperiment(ctx context.Context, in *experimentInput) (*struct{ Body ExperimentDetail }, error) {
+func (s *Server) getExperiment(ctx context.Context, in *experimentInput) (*struct{ Body wire.ExperimentDetail }, error) {
 	l, x, err := s.indexed(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	d := ExperimentDetail{ExperimentItem: l.itemOf(x), Steps: []StepCounts{}, Failures: []FailureRoll{}, Writers: []DatagenWriter{}}
+	d := wire.ExperimentDetail{ExperimentItem: l.itemOf(x), Steps: []wire.StepCounts{}, Failures: []wire.FailureRoll{}, Writers: []wire.DatagenWriter{}}
 	o := x.Overview()
 	for _, st := range o.Steps {
-		d.Steps = append(d.Steps, StepCounts(st))
+		d.Steps = append(d.Steps, wire.StepCounts(st))
 	}
 	for _, f := range o.Failures {
-		d.Failures = append(d.Failures, FailureRoll{f.Step, f.Type, f.Events, f.Items, serde.Millis(f.First), serde.Millis(f.Last)})
+		d.Failures = append(d.Failures, wire.FailureRoll{Step: f.Step, Type: f.Type, Events: f.Events, Items: f.Items,
+			FirstMS: serde.Millis(f.First), LastMS: serde.Millis(f.Last)})
 	}
 	if err := l.upkeep(ctx, &d); err != nil {
 		return nil, s.answer(err)
 	}
-	return &struct{ Body ExperimentDetail }{d}, nil
+	return &struct{ Body wire.ExperimentDetail }{d}, nil
 }
 
-func (l *datagenLog) upkeep(ctx context.Context, d *ExperimentDetail) error {
+func (l *datagenLog) upkeep(ctx context.Context, d *wire.ExperimentDetail) error {
 	log, err := l.open(ctx)
 	if err != nil {
 		return err
@@ -171,12 +91,13 @@ func (l *datagenLog) upkeep(ctx context.Context, d *ExperimentDetail) error {
 	if err != nil {
 		return err
 	}
-	d.Maintenance = DatagenUpkeep{Version: base.Version(), Fragments: len(base.Fragments()), Rows: base.Rows()}
+	d.Maintenance = wire.DatagenUpkeep{Version: base.Version(), Fragments: len(base.Fragments()), Rows: base.Rows()}
 	for _, index := range base.Indexes() {
 		d.Maintenance.Unindexed = max(d.Maintenance.Unindexed, index.Unindexed)
 	}
 	for _, w := range writers {
-		d.Writers = append(d.Writers, DatagenWriter{w.Shard.String(), w.Run, w.Host, w.PID, w.Alive, w.Sealed, w.Unmerged, w.Rows})
+		d.Writers = append(d.Writers, wire.DatagenWriter{Shard: w.Shard.String(), Run: w.Run, Host: w.Host, PID: w.PID,
+			Alive: w.Alive, Sealed: w.Sealed, Unmerged: w.Unmerged, Rows: w.Rows})
 		d.Maintenance.Unmerged += int64(w.Unmerged)
 		d.Maintenance.Waiting += w.Rows
 	}
@@ -200,34 +121,10 @@ type itemListInput struct {
 	Reverse bool     `query:"reverse" doc:"begins with the last of the order; goes with offset, not with a cursor"`
 }
 
-// ItemPage is a part of the list of items.
-type ItemPage struct {
-	Seq   Count      `json:"seq" doc:"of the experiment as of this answer"`
-	Items []ItemLine `json:"items"`
-	Next  string     `json:"next" doc:"the cursor of the next page, empty on the last and of a reverse list"`
-	Total int        `json:"total" doc:"that the conditions select"`
-}
-
-// ItemLine is an item in a list.
-type ItemLine struct {
-	Item      string         `json:"item"`
-	Root      string         `json:"root"`
-	Parent    string         `json:"parent" doc:"empty for a root"`
-	Status    datagen.Status `json:"status" enum:"pending,running,completed,filtered,failed"`
-	Step      string         `json:"step" doc:"that was completed last"`
-	Attempt   int32          `json:"attempt"`
-	Events    int            `json:"events"`
-	Failures  int            `json:"failures"`
-	ErrorType string         `json:"error_type" doc:"of the failure that it stands at"`
-	Tags      Object         `json:"tags"`
-	CreatedMS int64          `json:"created_ms"`
-	UpdatedMS int64          `json:"updated_ms"`
-	Suspect   bool           `json:"suspect" doc:"its events may contradict each other"`
-}
-
-func itemLine(s datagen.ItemSummary) ItemLine {
-	return ItemLine{s.ID, s.Root, s.Parent, s.Status, s.Step, s.Attempt, s.Events, s.Failures, s.ErrorType, Object(s.Tags),
-		serde.Millis(s.Created), serde.Millis(s.Updated), s.Suspect}
+func itemLine(s datagen.ItemSummary) wire.ItemLine {
+	return wire.ItemLine{Item: s.ID, Root: s.Root, Parent: s.Parent, Status: s.Status, Step: s.Step, Attempt: s.Attempt,
+		Events: s.Events, Failures: s.Failures, ErrorType: s.ErrorType, Tags: wire.Object(s.Tags),
+		CreatedMS: serde.Millis(s.Created), UpdatedMS: serde.Millis(s.Updated), Suspect: s.Suspect}
 }
 
 func (in *itemListInput) query() (q datagen.ItemQuery, err error) {
@@ -255,7 +152,7 @@ func (in *itemListInput) query() (q datagen.ItemQuery, err error) {
 	return q, err
 }
 
-func (s *Server) listItems(ctx context.Context, in *itemListInput) (*struct{ Body ItemPage }, error) {
+func (s *Server) listItems(ctx context.Context, in *itemListInput) (*struct{ Body wire.ItemPage }, error) {
 	l, err := s.experiment(in.ID)
 	if err != nil {
 		return nil, err
@@ -268,14 +165,14 @@ func (s *Server) listItems(ctx context.Context, in *itemListInput) (*struct{ Bod
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	page := ItemPage{Seq: Count(x.Version()), Items: []ItemLine{}}
+	page := wire.ItemPage{Seq: wire.Count(x.Version()), Items: []wire.ItemLine{}}
 	list, total := x.List(q)
 	page.Total = total
 	for i := range list {
 		page.Items = append(page.Items, itemLine(list[i]))
 	}
 	page.Next = placeAfter(q, list)
-	return &struct{ Body ItemPage }{page}, nil
+	return &struct{ Body wire.ItemPage }{page}, nil
 }
 
 type classifyInput struct {
@@ -285,29 +182,17 @@ type classifyInput struct {
 	}
 }
 
-// Classification says what is to be done about keys.
-type Classification struct {
-	Items []Classified `json:"items" doc:"in the order of the keys"`
-}
-
-// Classified is a key with what is to be done about it.
-type Classified struct {
-	Key   string        `json:"key"`
-	Class datagen.Class `json:"class" enum:"fresh,resumable,finished,filtered"`
-	Step  string        `json:"step" doc:"that was completed last, empty if none was"`
-}
-
-func (s *Server) classify(ctx context.Context, in *classifyInput) (*struct{ Body Classification }, error) {
+func (s *Server) classify(ctx context.Context, in *classifyInput) (*struct{ Body wire.Classification }, error) {
 	_, x, err := s.indexed(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	c := Classification{Items: []Classified{}}
+	c := wire.Classification{Items: []wire.Classified{}}
 	for _, key := range in.Body.Keys {
 		sum, _ := x.Item(key)
-		c.Items = append(c.Items, Classified{key, x.Class(key), sum.Step})
+		c.Items = append(c.Items, wire.Classified{Key: key, Class: x.Class(key), Step: sum.Step})
 	}
-	return &struct{ Body Classification }{c}, nil
+	return &struct{ Body wire.Classification }{c}, nil
 }
 
 func (s *Server) registerDatagen(api huma.API) {
@@ -327,6 +212,6 @@ func (s *Server) registerDatagen(api huma.API) {
 }
 
 // rawJSON is a value of a log as JSON.
-func rawJSON(v *datagen.Value) Any { return Any(datagen.AppendValue(nil, v)) }
+func rawJSON(v *datagen.Value) wire.Any { return wire.Any(datagen.AppendValue(nil, v)) }
 
-var _ json.Marshaler = Any(nil)
+var _ json.Marshaler = wire.Any(nil)

@@ -10,20 +10,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 type experimentLiveInput struct {
 	ID   string `path:"id" maxLength:"64"`
 	Seq  string `query:"seq" maxLength:"20" doc:"of the answer that was read last"`
 	Last string `header:"Last-Event-ID" maxLength:"20" doc:"of the last event that was seen; goes before seq"`
-}
-
-// LiveItems is what has changed in an experiment.
-type LiveItems struct {
-	Seq        Count          `json:"seq"`
-	Experiment ExperimentItem `json:"experiment"`
-	Items      []ItemLine     `json:"items" doc:"that have changed, the first 500"`
-	More       bool           `json:"more" doc:"more have changed: read the list anew"`
 }
 
 // mostLiveItems is how many items one event tells of.
@@ -77,7 +70,7 @@ func (s *Server) followExperiment(e *eventStream, l *datagenLog, seen uint64, re
 }
 
 func (s *Server) sendItems(e *eventStream, l *datagenLog, x *datagen.Index, seen, now uint64) bool {
-	live := LiveItems{Seq: Count(now), Experiment: l.itemOf(x), Items: []ItemLine{}}
+	live := wire.LiveItems{Seq: wire.Count(now), Experiment: l.itemOf(x), Items: []wire.ItemLine{}}
 	items, more := x.Changed(seen, mostLiveItems)
 	live.More = more
 	for _, item := range items {

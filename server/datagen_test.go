@@ -18,6 +18,7 @@ import (
 
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 const png = "\x89PNG\r\n\x1a\n0000"
@@ -81,7 +82,7 @@ func someItems(t *testing.T) func(*datagen.Writer) {
 
 func (s *site) experimentID() string {
 	s.t.Helper()
-	var page ExperimentPage
+	var page wire.ExperimentPage
 	s.eventually("the experiment", func() bool {
 		s.get("/api/v1/datagen", &page)
 		return page.Total == 1 && page.Items[0].Ready
@@ -89,7 +90,7 @@ func (s *site) experimentID() string {
 	return page.Items[0].ID
 }
 
-func (s *site) items(id, query string) (list []string, page ItemPage) {
+func (s *site) items(id, query string) (list []string, page wire.ItemPage) {
 	s.t.Helper()
 	s.get("/api/v1/datagen/"+id+"/items?"+query, &page)
 	for _, item := range page.Items {
@@ -103,9 +104,9 @@ func TestAnExperimentIsTold(t *testing.T) {
 	experimentLog(t, root, someItems(t))
 	s := newSite(t, Options{Root: root})
 	id := s.experimentID()
-	var d ExperimentDetail
+	var d wire.ExperimentDetail
 	s.get("/api/v1/datagen/"+id, &d)
-	if d.Items != 5 || d.Roots != 4 || d.Pipeline != "digits" || d.States != (ItemStates{Running: 3, Completed: 1, Failed: 1}) {
+	if d.Items != 5 || d.Roots != 4 || d.Pipeline != "digits" || d.States != (wire.ItemStates{Running: 3, Completed: 1, Failed: 1}) {
 		t.Errorf("%+v", d)
 	}
 	if len(d.Steps) != 2 || d.Steps[0].Completed != 5 || len(d.Failures) != 1 || d.Failures[0].Type != "<b>Odd" || d.Maintenance.Version == 0 {
@@ -153,7 +154,7 @@ func TestAnItemIsToldWithHowItCameAbout(t *testing.T) {
 	experimentLog(t, root, someItems(t))
 	s := newSite(t, Options{Root: root})
 	at := "/api/v1/datagen/" + s.experimentID()
-	var item DatagenItem
+	var item wire.DatagenItem
 	s.get(at+"/items/digit-0", &item)
 	if item.Status != datagen.StatusCompleted || len(item.Steps) != 2 || len(item.Fields) != 3 || string(item.Fields[2].Values[0].Value) != "7" {
 		t.Errorf("%+v", item)
@@ -162,22 +163,22 @@ func TestAnItemIsToldWithHowItCameAbout(t *testing.T) {
 	if len(item.Steps) != 0 {
 		t.Errorf("as of the first event: %+v", item.Steps)
 	}
-	var way Trajectory
+	var way wire.Trajectory
 	s.get(at+"/items/digit-0/trajectory", &way)
 	if n := len(way.Checkpoints); n != 2 || way.Checkpoints[1].Changes[0].Old == nil || string(*way.Checkpoints[1].Changes[0].Old) != "0" || way.Checkpoints[1].End != "completed" {
 		t.Errorf("%+v", way)
 	}
-	var tree ItemTree
+	var tree wire.ItemTree
 	s.get(at+"/items/"+url.PathEscape("digit-1/perturb:3")+"/tree", &tree)
 	if len(tree.Nodes) != 2 || tree.Nodes[1].Depth != 1 || tree.Nodes[1].Parent != "digit-1" {
 		t.Errorf("%+v", tree)
 	}
-	var failures FailurePage
+	var failures wire.FailurePage
 	s.get(at+"/failures", &failures)
 	if len(failures.Items) != 1 || failures.Items[0].Item != "digit-1" || string(failures.Items[0].Dump) != `{"message":"odd"}` {
 		t.Errorf("%+v", failures)
 	}
-	var classes Classification
+	var classes wire.Classification
 	s.post(at+"/classify", map[string]any{"keys": []string{"digit-0", "digit-1", "digit-9"}}, &classes)
 	if got := fmt.Sprint(classes.Items); got != "[{digit-0 finished judge} {digit-1 resumable draw} {digit-9 fresh }]" {
 		t.Error(got)
@@ -200,7 +201,7 @@ func TestBlobsAreNeverPages(t *testing.T) {
 	experimentLog(t, root, someItems(t))
 	s := newSite(t, Options{Root: root})
 	at := "/api/v1/datagen/" + s.experimentID()
-	var item DatagenItem
+	var item wire.DatagenItem
 	s.get(at+"/items/digit-2", &item)
 	for _, f := range item.Fields[:2] {
 		var ref struct {
@@ -234,7 +235,7 @@ func TestBlobsAreNeverPages(t *testing.T) {
 
 func TestCheckpointsAreRecordedOnce(t *testing.T) {
 	s := newSite(t, Options{})
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	if !made.Created {
 		t.Error("it was there")
@@ -244,7 +245,7 @@ func TestCheckpointsAreRecordedOnce(t *testing.T) {
 		t.Error("it is made again")
 	}
 	at := "/api/v1/datagen/" + made.ID
-	var c ItemClaim
+	var c wire.ItemClaim
 	s.post(at+"/claims", map[string]any{"items": []string{"a"}, "tags": map[string]any{"k": "v"}}, &c)
 	if c.Claim == "" || c.Item != nil || c.Name != "a" {
 		t.Fatalf("%+v", c)
@@ -257,7 +258,7 @@ func TestCheckpointsAreRecordedOnce(t *testing.T) {
 		map[string]any{"name": "j", "value": map[string]any{"b": 1, "a": nil}}, map[string]any{"name": "list", "append": true, "value": true},
 		map[string]any{"name": "raw", "kind": "blob", "value": base64.StdEncoding.EncodeToString([]byte("bytes"))},
 		map[string]any{"name": "nan", "kind": "float", "value": "NaN"}}}
-	var first, again ClaimState
+	var first, again wire.ClaimState
 	s.post(at+"/claims/"+c.Claim+"/checkpoint", body, &first)
 	s.post(at+"/claims/"+c.Claim+"/checkpoint", body, &again)
 	if first != again || first.LastSeq != 8 || !first.Open {
@@ -277,7 +278,7 @@ func TestCheckpointsAreRecordedOnce(t *testing.T) {
 	if first != again || first.Open {
 		t.Errorf("%+v, then %+v", first, again)
 	}
-	var item DatagenItem
+	var item wire.DatagenItem
 	s.get(at+"/items/a", &item)
 	got := ""
 	for _, f := range item.Fields[:5] {
@@ -286,7 +287,7 @@ func TestCheckpointsAreRecordedOnce(t *testing.T) {
 	if got != `nint7 xfloat1.5 sstr"text" jjson{"a":null,"b":1} listbooltrue ` || item.Status != datagen.StatusCompleted || len(item.Failures) != 1 {
 		t.Errorf("%s %+v", got, item)
 	}
-	var none ItemClaim
+	var none wire.ItemClaim
 	s.post(at+"/claims", map[string]any{"items": []string{"a", "a"}}, &none)
 	if none.Claim != "" || none.Waiting != 0 {
 		t.Errorf("an item that has ended: %+v", none)
@@ -317,10 +318,10 @@ func (s *site) silentFor(experiment, claim string, d time.Duration) {
 
 func TestAClaimWhoseClientIsSilentIsGivenUp(t *testing.T) {
 	s := newSite(t, Options{})
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	at := "/api/v1/datagen/" + made.ID
-	var dead, next, busy ItemClaim
+	var dead, next, busy wire.ItemClaim
 	s.post(at+"/claims", map[string]any{"items": []string{"a"}, "lease_ms": 3_600_000}, &dead)
 	s.post(at+"/claims/"+dead.Claim+"/checkpoint", map[string]any{"key": "1", "step": map[string]any{"name": "draw"}}, nil)
 	s.post(at+"/claims", map[string]any{"items": []string{"b"}, "lease_ms": 3_600_000}, &busy)
@@ -346,16 +347,16 @@ func TestAClaimWhoseClientIsSilentIsGivenUp(t *testing.T) {
 
 func TestEventsAreAppendedOnce(t *testing.T) {
 	s := newSite(t, Options{})
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	at := "/api/v1/datagen/" + made.ID
 	lines := []byte(`{"item_id":"a","item_seq":0,"checkpoint_id":"c","event_type":"ITEM_CREATED","event_ts":"2026-01-02T03:04:05Z"}
 {"item_id":"b","item_seq":0,"checkpoint_id":"c","event_type":"ITEM_CREATED","event_ts":"2026-01-02T03:04:05Z"}
 `)
 	for range 3 {
-		var done Appended
+		var done wire.Appended
 		s.post(at+"/append", lines, &done)
-		if done != (Appended{2, 2}) {
+		if done != (wire.Appended{Events: 2, Batches: 2}) {
 			t.Errorf("%+v", done)
 		}
 	}
@@ -399,7 +400,7 @@ func TestWhoWatchesAnExperimentSeesWhatChanges(t *testing.T) {
 		written <- err
 	}()
 	s.events(ctx, "/api/v1/datagen/"+id+"/live?seq="+fmt.Sprint(uint64(page.Seq)), "", func(_, kind, data string) bool {
-		var live LiveItems
+		var live wire.LiveItems
 		if err := json.Unmarshal([]byte(data), &live); err != nil || kind != "items" {
 			t.Errorf("%s %s", kind, data)
 		}
@@ -438,7 +439,7 @@ func TestWritingAnExperimentTakesAToken(t *testing.T) {
 	_, writer := add(t, tokens, ScopeRead, "write:datagen/p/*")
 	s := newSite(t, Options{Tokens: tokens})
 	s.token = writer
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	for _, token := range []string{other, reader} {
 		s.token = token

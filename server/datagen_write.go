@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // datagenWriter is the server's one writer of an experiment, for all its clients, and
@@ -138,14 +139,8 @@ type createExperimentInput struct {
 	}
 }
 
-// CreatedExperiment is an experiment that is there now.
-type CreatedExperiment struct {
-	Created bool `json:"created" doc:"false if it was there"`
-	ExperimentItem
-}
-
 // createExperiment makes the log of an experiment directly under the root.
-func (s *Server) createExperiment(ctx context.Context, in *createExperimentInput) (*struct{ Body CreatedExperiment }, error) {
+func (s *Server) createExperiment(ctx context.Context, in *createExperimentInput) (*struct{ Body wire.CreatedExperiment }, error) {
 	b := &in.Body
 	if err := errors.Join(datagen.CheckName(b.Pipeline), datagen.CheckName(b.Experiment)); err != nil {
 		return nil, s.answer(err)
@@ -163,7 +158,7 @@ func (s *Server) createExperiment(ctx context.Context, in *createExperimentInput
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	return &struct{ Body CreatedExperiment }{CreatedExperiment{created, l.itemOf(x)}}, nil
+	return &struct{ Body wire.CreatedExperiment }{wire.CreatedExperiment{Created: created, ExperimentItem: l.itemOf(x)}}, nil
 }
 
 type appendInput struct {
@@ -171,14 +166,8 @@ type appendInput struct {
 	RawBody []byte `contentType:"application/x-ndjson"`
 }
 
-// Appended counts what an append has made durable.
-type Appended struct {
-	Events  int `json:"events"`
-	Batches int `json:"batches" doc:"checkpoints"`
-}
-
 // appendEvents writes events that say themselves what they are.
-func (s *Server) appendEvents(ctx context.Context, in *appendInput) (*struct{ Body Appended }, error) {
+func (s *Server) appendEvents(ctx context.Context, in *appendInput) (*struct{ Body wire.Appended }, error) {
 	l, err := s.mayWriteTo(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -191,7 +180,7 @@ func (s *Server) appendEvents(ctx context.Context, in *appendInput) (*struct{ Bo
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	return &struct{ Body Appended }{Appended{len(events), batches}}, nil
+	return &struct{ Body wire.Appended }{wire.Appended{Events: len(events), Batches: batches}}, nil
 }
 
 func parseEvents(body []byte) (events []datagen.Event, batches int, err error) {

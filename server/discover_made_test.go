@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // TestWhatIsMadeDuringAScanIsThere makes journals and datagen logs while everything under
@@ -32,7 +34,7 @@ func TestWhatIsMadeDuringAScanIsThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var made CreatedExperiment
+		var made wire.CreatedExperiment
 		s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": fmt.Sprint("e", i)}, &made)
 		for range 10 {
 			if now, err := s.journal(path); err != nil || now != log {

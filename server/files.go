@@ -17,6 +17,7 @@ import (
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // The files of logs, to be read as they are: whatever reads a log on disk reads one at
@@ -24,15 +25,6 @@ import (
 // whatever else is under the root.
 
 const filesPath = "/api/v1/files"
-
-// FileLine is an entry of a directory; the last line has End alone.
-type FileLine struct {
-	Name     string `json:"name,omitempty"`
-	Size     int64  `json:"size,omitempty"`
-	Modified string `json:"modified,omitempty" doc:"RFC 3339"`
-	Dir      bool   `json:"dir,omitempty" doc:"it is a directory"`
-	End      bool   `json:"end,omitempty" doc:"of the last line: without it some are missing"`
-}
 
 // datasetParts are the directories of a Lance dataset.
 var datasetParts = []string{"_versions", "_transactions", "_deletions", "_indices", "_refs", "_mem_wal", "_pins", "data", "tree"}
@@ -165,12 +157,12 @@ func (s *Server) listDir(w http.ResponseWriter, r *http.Request) {
 				return err
 			}
 		}
-		return put(FileLine{End: true})
+		return put(wire.FileLine{End: true})
 	})
 }
 
-func fileLine(info fs.FileInfo) FileLine {
-	line := FileLine{Name: info.Name(), Modified: info.ModTime().UTC().Format(time.RFC3339Nano), Dir: info.IsDir()}
+func fileLine(info fs.FileInfo) wire.FileLine {
+	line := wire.FileLine{Name: info.Name(), Modified: info.ModTime().UTC().Format(time.RFC3339Nano), Dir: info.IsDir()}
 	if !line.Dir {
 		line.Size = info.Size()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/journal"
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -69,7 +70,7 @@ func (s *site) logs(under string) (paths []string) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(a.body)), "\n")
 	for i, line := range lines {
-		var it LogItem
+		var it wire.LogItem
 		if err := json.Unmarshal([]byte(line), &it); err != nil {
 			s.t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func TestTheListOfLogsHasEveryKind(t *testing.T) {
 
 func TestAPageIsTheAddressOfItsLog(t *testing.T) {
 	s := logSite(t, Options{})
-	var studies StudyPage
+	var studies wire.StudyPage
 	s.eventually("the study is there", func() bool {
 		s.get("/api/v1/studies", &studies)
 		return len(studies.Items) == 1

@@ -11,6 +11,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // fillable makes the disk of a server's journals and datagen logs one that is full when
@@ -39,10 +40,10 @@ func TestWhatAFullDiskDoesNotTakeIs507(t *testing.T) {
 	s := newSite(t, Options{})
 	full := fillable(t, s)
 	at := "/api/v1/studies/" + newStudy(s, "search.atj")
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	log := "/api/v1/datagen/" + made.ID
-	var c ItemClaim
+	var c wire.ItemClaim
 	s.post(log+"/claims", map[string]any{"items": []string{"a"}}, &c)
 	type request struct {
 		name, path string
@@ -73,7 +74,7 @@ func TestWhatAFullDiskDoesNotTakeIs507(t *testing.T) {
 			s.post(r.path, r.body, nil)
 		}
 	}
-	var state ClaimState
+	var state wire.ClaimState
 	s.post(step.path, step.body, &state)
 	if state.LastSeq == 0 || !state.Open {
 		t.Errorf("the claim does not outlast the full disk: %+v", state)
@@ -83,7 +84,7 @@ func TestWhatAFullDiskDoesNotTakeIs507(t *testing.T) {
 // checkStored wants what so many rounds have stored, and nothing of what was refused.
 func (s *site) checkStored(t *testing.T, study, log string, rounds int) {
 	t.Helper()
-	var got StudyItem
+	var got wire.StudyItem
 	s.get(study, &got)
 	items, _ := s.items(strings.TrimPrefix(log, "/api/v1/datagen/"), "")
 	if got.Trials != 2*rounds || len(items) != rounds {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -66,7 +67,7 @@ func (z *fuzzed) fill(f *testing.F) {
 	var made struct{ ID string }
 	z.must(f, "POST /api/v1/datagen", `{"pipeline":"p","experiment":"e"}`, &made)
 	z.experiment = made.ID
-	var got ItemClaim
+	var got wire.ItemClaim
 	z.must(f, "POST /api/v1/datagen/"+z.experiment+"/claims", `{"items":["a"],"lease_ms":86400000}`, &got)
 	z.claim = got.Claim
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 func newTokens(t *testing.T) *Tokens {
@@ -121,7 +122,7 @@ func TestABrowserHoldsItsTokenInACookie(t *testing.T) {
 		}
 	}
 	with := func(r *http.Request) { r.AddCookie(&http.Cookie{Name: sessionCookie, Value: secret}) }
-	var info SessionInfo
+	var info wire.SessionInfo
 	s.read(s.do("GET", "/api/v1/session", nil, with), &info)
 	if info.Open || info.Name != "test" || len(info.Scopes) != 1 {
 		t.Errorf("%+v", info)
@@ -202,7 +203,7 @@ func TestNothingLeadsOutOfTheRoot(t *testing.T) {
 			t.Errorf("%s: %d %s", slug, a.status, a.body)
 		}
 	}
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	const log = "datagen_checkpoints/p/e/log.lance"
 	if err := os.Symlink(outside, filepath.Join(root, filepath.FromSlash(log), "out")); err != nil {

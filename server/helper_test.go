@@ -18,6 +18,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/proctest"
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -78,9 +79,9 @@ type answer struct {
 	body   []byte
 }
 
-func (a answer) problem(t *testing.T) Problem {
+func (a answer) problem(t *testing.T) wire.Problem {
 	t.Helper()
-	var p Problem
+	var p wire.Problem
 	if err := json.Unmarshal(a.body, &p); err != nil || a.header.Get("Content-Type") != "application/problem+json" {
 		t.Fatalf("no problem document: %d %q %s", a.status, a.header.Get("Content-Type"), a.body)
 	}

@@ -17,47 +17,20 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 )
 
 // The operations of a journal, for clients that fold them themselves: whatever works
 // on a journal on disk works on one at a server.
 
-// OpRecord is an operation of a journal.
-type OpRecord struct {
-	Seq    Count  `json:"seq" doc:"its place in the journal, from 1"`
-	Worker Count  `json:"worker" doc:"who appended it"`
-	AtMS   Count  `json:"at_ms" doc:"when, by that one's clock"`
-	Op     Object `json:"op" doc:"as docs/format/journal-operations.md has it"`
+func recordOf(rec *journal.Record) wire.OpRecord {
+	return wire.OpRecord{Seq: wire.Count(rec.Seq), Worker: wire.Count(rec.Worker), AtMS: wire.Count(rec.AtMillis), Op: wire.Object(append([]byte(nil), rec.Op...))}
 }
 
-func recordOf(rec *journal.Record) OpRecord {
-	return OpRecord{Count(rec.Seq), Count(rec.Worker), Count(rec.AtMillis), Object(append([]byte(nil), rec.Op...))}
-}
-
-// OpsHead is the first line of a journal's operations, OpsEnd the last: without it
-// some are missing.
-type OpsHead struct {
-	Format  uint64 `json:"format" doc:"of the journal on disk"`
-	Program string `json:"program" doc:"that made the journal"`
-	JournalIdentity
-	Last *OpMark `json:"last,omitempty" doc:"of the operation after which the others are; left out from the beginning. One other than the client's says that its history is not this one: it reads from 0"`
-}
-
-// JournalIdentity tells a journal from another one at its path.
-type JournalIdentity struct {
-	CreatedMS Count `json:"created_ms" doc:"when it was made"`
-	CreatedBy Count `json:"created_by" doc:"the worker that made it"`
-}
-
-// OpMark tells an operation from another one at its place.
-type OpMark struct {
-	Worker Count `json:"worker"`
-	AtMS   Count `json:"at_ms"`
-}
-
-func headOf(h journal.Header) OpsHead {
-	return OpsHead{h.Format, h.Program, JournalIdentity{Count(h.CreatedAtMillis), Count(h.CreatedBy)}, nil}
+func headOf(h journal.Header) wire.OpsHead {
+	return wire.OpsHead{Format: h.Format, Program: h.Program,
+		JournalIdentity: wire.JournalIdentity{CreatedMS: wire.Count(h.CreatedAtMillis), CreatedBy: wire.Count(h.CreatedBy)}}
 }
 
 type opsInput struct {
@@ -141,7 +114,7 @@ func (s *Server) listOps(_ context.Context, in *opsInput) (*huma.StreamResponse,
 				return err
 			}
 		}
-		return put(OpsEnd{Count(end)})
+		return put(wire.OpsEnd{End: wire.Count(end)})
 	}), nil
 }
 
@@ -163,14 +136,14 @@ func (l *journalLog) replay(after uint64, put func(any) error) error {
 		case rec.Seq < after:
 			return nil
 		case rec.Seq == after:
-			head.Last = &OpMark{Count(rec.Worker), Count(rec.AtMillis)}
+			head.Last = &wire.OpMark{Worker: wire.Count(rec.Worker), AtMS: wire.Count(rec.AtMillis)}
 			return put(head)
 		}
 		return put(recordOf(rec))
 	})); err != nil {
 		return err
 	}
-	return put(OpsEnd{Count(r.Applied())})
+	return put(wire.OpsEnd{End: wire.Count(r.Applied())})
 }
 
 // applyFunc is a journal.Applier that sees the history once.
@@ -224,26 +197,19 @@ func (p *pacedWriter) Write(b []byte) (int, error) {
 type appendOpsInput struct {
 	Path string `query:"path" required:"true" maxLength:"4096" doc:"of the journal under the root"`
 	Body struct {
-		ID    string           `json:"id" minLength:"8" maxLength:"100" doc:"drawn by the client; sending the same again is answered as the first time"`
-		After Count            `json:"after" doc:"the last operation that the client knows"`
-		Head  *JournalIdentity `json:"journal,omitempty" doc:"of the journal that the client has read, so that no other one is written to"`
-		Last  *OpMark          `json:"last,omitempty" doc:"of that last operation, so that no other history is gone on with"`
-		Ops   []Object         `json:"ops" minItems:"1" maxItems:"10000"`
+		ID    string                `json:"id" minLength:"8" maxLength:"100" doc:"drawn by the client; sending the same again is answered as the first time"`
+		After wire.Count            `json:"after" doc:"the last operation that the client knows"`
+		Head  *wire.JournalIdentity `json:"journal,omitempty" doc:"of the journal that the client has read, so that no other one is written to"`
+		Last  *wire.OpMark          `json:"last,omitempty" doc:"of that last operation, so that no other history is gone on with"`
+		Ops   []wire.Object         `json:"ops" minItems:"1" maxItems:"10000"`
 	}
-}
-
-// OpsAnswer says what operations carry that were published.
-type OpsAnswer struct {
-	Seq    Count `json:"seq" doc:"of the last of them"`
-	Worker Count `json:"worker"`
-	AtMS   Count `json:"at_ms"`
 }
 
 // errMoved ends a transaction whose client does not know the newest operations.
 var errMoved = problem(http.StatusPreconditionFailed, "the journal has moved")
 
 // appendOps publishes operations if the journal is where the client thinks.
-func (s *Server) appendOps(ctx context.Context, in *appendOpsInput) (*struct{ Body OpsAnswer }, error) {
+func (s *Server) appendOps(ctx context.Context, in *appendOpsInput) (*struct{ Body wire.OpsAnswer }, error) {
 	l, err := s.journalNow(in.Path)
 	if err != nil {
 		return nil, err
@@ -253,28 +219,28 @@ func (s *Server) appendOps(ctx context.Context, in *appendOpsInput) (*struct{ Bo
 	}
 	tail := s.tails.of(in.Path)
 	if answer, ok, err := tail.begin(ctx, in.Body.ID, uint64(in.Body.After)); ok || err != nil {
-		return &struct{ Body OpsAnswer }{answer}, err
+		return &struct{ Body wire.OpsAnswer }{answer}, err
 	}
 	defer tail.end(in.Body.ID)
 	if err := tail.expect(l, in); err != nil {
 		return nil, s.answer(err)
 	}
-	var answer OpsAnswer
+	var answer wire.OpsAnswer
 	_, err = l.update(context.WithoutCancel(ctx), func(tx *study.Tx) error {
 		if tx.Snapshot().Seq() != uint64(in.Body.After) {
 			return errMoved
 		}
-		answer = OpsAnswer{in.Body.After + Count(len(in.Body.Ops)), Count(tx.Worker()), Count(tx.AtMillis())}
+		answer = wire.OpsAnswer{Seq: in.Body.After + wire.Count(len(in.Body.Ops)), Worker: wire.Count(tx.Worker()), AtMS: wire.Count(tx.AtMillis())}
 		return applyOps(ctx, tx, in.Body.Ops)
 	})
 	if err != nil {
 		return nil, s.answer(err)
 	}
 	tail.remember(in.Body.ID, sentOps{uint64(in.Body.After), answer})
-	return &struct{ Body OpsAnswer }{answer}, nil
+	return &struct{ Body wire.OpsAnswer }{answer}, nil
 }
 
-func applyOps(ctx context.Context, tx *study.Tx, ops []Object) error {
+func applyOps(ctx context.Context, tx *study.Tx, ops []wire.Object) error {
 	var d study.Decoder
 	for i, raw := range ops {
 		op, err := d.Decode(raw)
@@ -295,19 +261,13 @@ func applyOps(ctx context.Context, tx *study.Tx, ops []Object) error {
 
 type createJournalInput struct {
 	Body struct {
-		Path string `json:"path" maxLength:"4096" doc:"under the root, with the extension .atj"`
-		By   *Count `json:"created_by,omitempty" doc:"the worker that makes it, at random below 2^53: a journal that it made before, when the answer was lost, counts as made now"`
+		Path string      `json:"path" maxLength:"4096" doc:"under the root, with the extension .atj"`
+		By   *wire.Count `json:"created_by,omitempty" doc:"the worker that makes it, at random below 2^53: a journal that it made before, when the answer was lost, counts as made now"`
 	}
 }
 
-// CreatedJournal is a journal that is there now.
-type CreatedJournal struct {
-	Path    string `json:"path"`
-	Created bool   `json:"created" doc:"false if it was there"`
-}
-
 // createJournal makes an empty journal, and the directories on its way.
-func (s *Server) createJournal(ctx context.Context, in *createJournalInput) (*struct{ Body CreatedJournal }, error) {
+func (s *Server) createJournal(ctx context.Context, in *createJournalInput) (*struct{ Body wire.CreatedJournal }, error) {
 	name := in.Body.Path
 	if !journalName(name) {
 		return nil, problem(http.StatusUnprocessableEntity, "a journal is a path under the root that ends in .atj")
@@ -340,7 +300,7 @@ func (s *Server) createJournal(ctx context.Context, in *createJournalInput) (*st
 	if _, err := s.journalNow(name); err != nil {
 		return nil, err
 	}
-	return &struct{ Body CreatedJournal }{CreatedJournal{name, made}}, nil
+	return &struct{ Body wire.CreatedJournal }{wire.CreatedJournal{Path: name, Created: made}}, nil
 }
 
 // makeJournal tells whether the journal at a path was made by that worker, now or by the

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // opTail is the end of a journal, so that those who follow it cost little.
 type opTail struct {
 	mu     sync.Mutex
 	reader *journal.Reader
-	ops    []OpRecord // without gaps, the newest last
-	before *OpRecord  // the one before them, nil from the beginning
+	ops    []wire.OpRecord // without gaps, the newest last
+	before *wire.OpRecord  // the one before them, nil from the beginning
 	bytes  int
 	used   time.Time
 	sent   map[string]sentOps // by the id that a client drew
@@ -25,7 +26,7 @@ type opTail struct {
 // sentOps is an append that was answered.
 type sentOps struct {
 	after  uint64
-	answer OpsAnswer
+	answer wire.OpsAnswer
 }
 
 const (
@@ -98,8 +99,8 @@ func (t *opTail) Apply(rec *journal.Record) error {
 		drop++
 	}
 	if drop > 0 {
-		t.before = &OpRecord{Seq: t.ops[drop-1].Seq, Worker: t.ops[drop-1].Worker, AtMS: t.ops[drop-1].AtMS}
-		t.ops = append([]OpRecord(nil), t.ops[drop:]...)
+		t.before = &wire.OpRecord{Seq: t.ops[drop-1].Seq, Worker: t.ops[drop-1].Worker, AtMS: t.ops[drop-1].AtMS}
+		t.ops = append([]wire.OpRecord(nil), t.ops[drop:]...)
 	}
 	return nil
 }
@@ -135,25 +136,20 @@ func (t *opTail) catchUp(l *journalLog) error {
 }
 
 // mark is that of an operation that the tail knows, nil if it does not.
-func (t *opTail) mark(seq uint64) *OpMark {
-	for _, rec := range []*OpRecord{t.before, t.at(seq)} {
+func (t *opTail) mark(seq uint64) *wire.OpMark {
+	for _, rec := range []*wire.OpRecord{t.before, t.at(seq)} {
 		if rec != nil && uint64(rec.Seq) == seq {
-			return &OpMark{rec.Worker, rec.AtMS}
+			return &wire.OpMark{Worker: rec.Worker, AtMS: rec.AtMS}
 		}
 	}
 	return nil
 }
 
-func (t *opTail) at(seq uint64) *OpRecord {
+func (t *opTail) at(seq uint64) *wire.OpRecord {
 	if len(t.ops) == 0 || seq < uint64(t.ops[0].Seq) || seq-uint64(t.ops[0].Seq) >= uint64(len(t.ops)) {
 		return nil
 	}
 	return &t.ops[seq-uint64(t.ops[0].Seq)]
-}
-
-// OpsEnd says up to where the operations go.
-type OpsEnd struct {
-	End Count `json:"end" doc:"the sequence of the last operation of the journal"`
 }
 
 // expect refuses a client whose journal, or whose history of it, is not the one that is
@@ -178,7 +174,7 @@ func (t *opTail) expect(l *journalLog, in *appendOpsInput) error {
 
 // begin returns the answer to a request that came before, or lets it be carried out
 // until end. One that is sent again while that is being done waits for it.
-func (t *opTail) begin(ctx context.Context, id string, after uint64) (answer OpsAnswer, ok bool, err error) {
+func (t *opTail) begin(ctx context.Context, id string, after uint64) (answer wire.OpsAnswer, ok bool, err error) {
 	for {
 		t.mu.Lock()
 		got, ok := t.sent[id]

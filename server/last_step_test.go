@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/foldlog/foldlog/internal/metricsview"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // TestTheLastStepIsOneRule: that of the last event which has one, a metric or an
@@ -21,7 +22,7 @@ func TestTheLastStepIsOneRule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var run RunDetail
+		var run wire.RunDetail
 		s.get("/api/v1/runs/run", &run)
 		log := streamItem(s.store.Run("run").Streams[0])
 		if end.Stepped != log.Stepped || end.Stepped && (end.Step != log.Step || end.Step != int64(run.LastStep)) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/server/internal/projection"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 type runLiveInput struct {
@@ -20,15 +21,6 @@ type runLiveInput struct {
 	Name   []string `query:"name,explode" maxItems:"1000" doc:"only these metric names; all if left out"`
 	Cursor string   `query:"cursor" maxLength:"8000" doc:"where to begin, as a series or an event said it; left out: with what comes from now on"`
 	Last   string   `header:"Last-Event-ID" maxLength:"8000" doc:"of the last event that was seen; goes before cursor"`
-}
-
-// LivePoints is what has come to a run: the points by column, and everything else.
-type LivePoints struct {
-	Cursor      string       `json:"cursor" doc:"where to go on after this"`
-	Curves      []CurveJSON  `json:"curves"`
-	Annotations []Annotation `json:"annotations"`
-	Opened      int          `json:"opened" doc:"how many processes have opened the run anew"`
-	Done        bool         `json:"done" doc:"the run has ended"`
 }
 
 func (s *Server) registerRunLive(api huma.API) {
@@ -182,13 +174,13 @@ func countOpens(events []metrics.Event) (n int) {
 // news gathers events by curve.
 type news struct {
 	names []string
-	live  LivePoints
+	live  wire.LivePoints
 	at    map[string]int
 	any   bool
 }
 
 func newNews(names []string) *news {
-	return &news{names: names, at: map[string]int{}, live: LivePoints{Curves: []CurveJSON{}, Annotations: []Annotation{}}}
+	return &news{names: names, at: map[string]int{}, live: wire.LivePoints{Curves: []wire.CurveJSON{}, Annotations: []wire.Annotation{}}}
 }
 
 func (n *news) empty() bool { return !n.any }
@@ -217,24 +209,24 @@ func (n *news) point(e *metrics.Event, segment int32) {
 	if !ok {
 		i = len(n.live.Curves)
 		n.at[e.Name] = i
-		n.live.Curves = append(n.live.Curves, CurveJSON{Name: e.Name, Series: []Object{}, Spans: []SpanJSON{}})
+		n.live.Curves = append(n.live.Curves, wire.CurveJSON{Name: e.Name, Series: []wire.Object{}, Spans: []wire.SpanJSON{}})
 	}
 	c := &n.live.Curves[i]
 	meta := string(e.Metadata.Canonical())
-	series := slices.IndexFunc(c.Series, func(o Object) bool { return string(o) == meta })
+	series := slices.IndexFunc(c.Series, func(o wire.Object) bool { return string(o) == meta })
 	if series < 0 {
 		series = len(c.Series)
-		c.Series = append(c.Series, Object(meta))
+		c.Series = append(c.Series, wire.Object(meta))
 	}
 	if last := len(c.Spans) - 1; last < 0 || c.Spans[last].Segment != segment || c.Spans[last].Series != int32(series) {
-		c.Spans = append(c.Spans, SpanJSON{At: len(c.Steps), Segment: segment, Series: int32(series)})
+		c.Spans = append(c.Spans, wire.SpanJSON{At: len(c.Steps), Segment: segment, Series: int32(series)})
 	}
 	c.Steps, c.Times, c.Values = append(c.Steps, e.Step), append(c.Times, e.TSMS), append(c.Values, e.Value.Float64())
 	c.Total++
 	n.any = true
 }
 
-func (n *news) points(cursor string) *LivePoints {
+func (n *news) points(cursor string) *wire.LivePoints {
 	n.live.Cursor = cursor
 	return &n.live
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -18,14 +19,6 @@ type studyLiveInput struct {
 	ID   string `path:"id" maxLength:"64"`
 	Seq  string `query:"seq" maxLength:"20" doc:"of the answer that was read last: what has come since makes a reset"`
 	Last string `header:"Last-Event-ID" maxLength:"20" doc:"of the last event that was seen; goes before seq"`
-}
-
-// LiveTrials is what has changed in a study.
-type LiveTrials struct {
-	Seq   Count       `json:"seq" doc:"operations in the journal as of this event"`
-	Study StudyItem   `json:"study"`
-	Items []TrialItem `json:"items" doc:"the trials that have changed, the first 500"`
-	More  bool        `json:"more" doc:"more have changed: read the list anew"`
 }
 
 // mostLiveTrials is how many trials one event tells of.
@@ -82,7 +75,7 @@ func (s *Server) sendTrials(e *eventStream, log *journalLog, seen, snap *study.S
 	if err != nil {
 		return false
 	}
-	live := LiveTrials{Seq: Count(snap.Seq()), Study: log.itemOf(snap, now), Items: []TrialItem{}}
+	live := wire.LiveTrials{Seq: wire.Count(snap.Seq()), Study: log.itemOf(snap, now), Items: []wire.TrialItem{}}
 	for t := range snap.Trials(id, study.TrialFilter{}) {
 		// A trial that has not changed is the same one in both snapshots, unless one is
 		// a writer's and the other a reader's: then it looks the same.

@@ -12,6 +12,7 @@ import (
 	"github.com/foldlog/foldlog/internal/sleep"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/server/internal/projection"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // Kinds of log, as they are called everywhere.
@@ -22,24 +23,6 @@ const (
 	kindLance   = "lance dataset"
 )
 
-// LogItem is a log in the list of all of them; the last line has End alone.
-type LogItem struct {
-	Path string `json:"path,omitempty" doc:"under the root"`
-	Kind string `json:"kind,omitempty" doc:"metrics stream, study journal, datagen log or lance dataset"`
-	// What follows is of streams.
-	Bytes      int64  `json:"bytes,omitempty" doc:"of a stream"`
-	ModifiedMS int64  `json:"modified_ms,omitempty" doc:"when a stream was last written to"`
-	Slug       string `json:"slug,omitempty" doc:"of a stream's run"`
-	Step       int64  `json:"step,omitempty" doc:"of a stream's last event that has one, a metric or an annotation"`
-	Stepped    bool   `json:"stepped,omitempty" doc:"such has come since the newest open of a stream"`
-	Points     int64  `json:"points,omitempty" doc:"of a stream"`
-	Ended      bool   `json:"ended,omitempty" doc:"a stream's process has said that it ended"`
-	Failure    string `json:"failure,omitempty" doc:"why a stream's newest process failed, if it has said so"`
-	Signal     string `json:"signal,omitempty" doc:"that interrupted a stream's newest process, if it has said so"`
-	End        bool   `json:"end,omitempty" doc:"of the last line: without it some are missing"`
-	Waiting    int64  `json:"waiting,omitempty" doc:"of the last line: so many streams have not been read to their end yet"`
-}
-
 type logsInput struct {
 	Under string `query:"under" maxLength:"4096" doc:"only the log at this path, those under this directory, the log that a file of this path is of, or those of the page at this path"`
 }
@@ -48,7 +31,7 @@ type logsInput struct {
 // is its own.
 func (s *Server) listLogs(ctx context.Context, in *logsInput) (*huma.StreamResponse, error) {
 	under := strings.Trim(in.Under, "/")
-	var items []LogItem
+	var items []wire.LogItem
 	if one, ok := s.logAt(under); ok {
 		items = append(items, one)
 	} else {
@@ -64,7 +47,7 @@ func (s *Server) listLogs(ctx context.Context, in *logsInput) (*huma.StreamRespo
 				return err
 			}
 		}
-		return put(LogItem{End: true, Waiting: s.index.pending()})
+		return put(wire.LogItem{End: true, Waiting: s.index.pending()})
 	}), nil
 }
 
@@ -77,30 +60,30 @@ func (s *Server) awaitReading(ctx context.Context) {
 }
 
 // logAt is the log that a path is, or is in.
-func (s *Server) logAt(name string) (LogItem, bool) {
+func (s *Server) logAt(name string) (wire.LogItem, bool) {
 	if name == "" || !s.fileOfLog(name) {
-		return LogItem{}, false
+		return wire.LogItem{}, false
 	}
 	if head, ok := journalOf(name); ok {
-		return LogItem{Path: head, Kind: kindJournal}, true
+		return wire.LogItem{Path: head, Kind: kindJournal}, true
 	}
 	if dir, ok := s.datasetOf(name); ok {
 		if _, _, _, ok := datagenPlace(dir); ok {
-			return LogItem{Path: dir, Kind: kindDatagen}, true
+			return wire.LogItem{Path: dir, Kind: kindDatagen}, true
 		}
 		s.find.lance(dir, nil)
-		return LogItem{Path: dir, Kind: kindLance}, true
+		return wire.LogItem{Path: dir, Kind: kindLance}, true
 	}
 	if d := s.store.Digest(name); d != nil {
 		return streamItem(d), true
 	}
-	return LogItem{Path: name, Kind: kindStream}, true
+	return wire.LogItem{Path: name, Kind: kindStream}, true
 }
 
 // logsUnder lists the logs under a directory, "" the root, in the order in which one
 // would come upon them.
-func (s *Server) logsUnder(dir string) (items []LogItem) {
-	add := func(it LogItem) {
+func (s *Server) logsUnder(dir string) (items []wire.LogItem) {
+	add := func(it wire.LogItem) {
 		if dir == "" || strings.HasPrefix(it.Path, dir+"/") {
 			items = append(items, it)
 		}
@@ -111,21 +94,21 @@ func (s *Server) logsUnder(dir string) (items []LogItem) {
 		}
 	}
 	for _, l := range s.studies.all() {
-		add(LogItem{Path: l.path, Kind: kindJournal})
+		add(wire.LogItem{Path: l.path, Kind: kindJournal})
 	}
 	for _, l := range s.datagens.all() {
-		add(LogItem{Path: l.path, Kind: kindDatagen})
+		add(wire.LogItem{Path: l.path, Kind: kindDatagen})
 	}
 	for _, name := range s.find.datasets() {
-		add(LogItem{Path: name, Kind: kindLance})
+		add(wire.LogItem{Path: name, Kind: kindLance})
 	}
-	slices.SortFunc(items, func(a, b LogItem) int { return comparePaths(a.Path, b.Path) })
+	slices.SortFunc(items, func(a, b wire.LogItem) int { return comparePaths(a.Path, b.Path) })
 	return items
 }
 
 // logsOfPage are the logs that the page at a path shows: the streams of a run, the
 // journal of a study or of a trial, the log of an experiment or of an item.
-func (s *Server) logsOfPage(at string) (items []LogItem) {
+func (s *Server) logsOfPage(at string) (items []wire.LogItem) {
 	kind, name, _ := strings.Cut(at, "/")
 	switch kind {
 	case "runs":
@@ -137,12 +120,12 @@ func (s *Server) logsOfPage(at string) (items []LogItem) {
 	case "studies":
 		name, _, _ = strings.Cut(name, "/trials/")
 		if ref, ok := s.studies.find(name); ok {
-			items = append(items, LogItem{Path: ref.log.path, Kind: kindJournal})
+			items = append(items, wire.LogItem{Path: ref.log.path, Kind: kindJournal})
 		}
 	case "datagen":
 		name, _, _ = strings.Cut(name, "/items/")
 		if l, err := s.experiment(name); err == nil {
-			items = append(items, LogItem{Path: l.path, Kind: kindDatagen})
+			items = append(items, wire.LogItem{Path: l.path, Kind: kindDatagen})
 		}
 	}
 	return items
@@ -161,9 +144,9 @@ func comparePaths(a, b string) int {
 	return 0
 }
 
-func streamItem(d *projection.Digest) LogItem {
+func streamItem(d *projection.Digest) wire.LogItem {
 	size, modified := d.File()
-	return LogItem{Path: d.Path, Kind: kindStream, Bytes: size, ModifiedMS: modified, Slug: d.Slug, Step: d.LastStep, Stepped: d.Stepped, Points: d.Metrics,
+	return wire.LogItem{Path: d.Path, Kind: kindStream, Bytes: size, ModifiedMS: modified, Slug: d.Slug, Step: d.LastStep, Stepped: d.Stepped, Points: d.Metrics,
 		Ended: d.Status != metrics.StatusRunning, Failure: d.Failure, Signal: d.Interrupted}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/foldlog/foldlog/datagen"
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/objstore"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // The files of datagen logs as a store of objects, for clients that read and write
@@ -30,14 +31,6 @@ const (
 	// mostObject is the largest object, in bytes.
 	mostObject = 8 << 30
 )
-
-// ObjectLine is an object in a listing; the last line has End alone.
-type ObjectLine struct {
-	Key      string `json:"key,omitempty" doc:"path under the root; with a slash at its end what is below it"`
-	Size     int64  `json:"size,omitempty"`
-	Modified string `json:"modified,omitempty" doc:"RFC 3339"`
-	End      bool   `json:"end,omitempty" doc:"of the last line: without it some are missing"`
-}
 
 // objectScope is what a token must be allowed to write for a key, "" if the key is in
 // no datagen log.
@@ -82,7 +75,7 @@ func (s *Server) getObject(w http.ResponseWriter, r *http.Request) {
 
 // refuseFor answers with an error of a package below.
 func (s *Server) refuseFor(w http.ResponseWriter, err error) {
-	var p *Problem
+	var p *wire.Problem
 	if errors.As(s.answer(err), &p) {
 		refuse(w, p.Status, p.Detail)
 	}
@@ -101,7 +94,7 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) {
 				s.log.Warn("listing cut", "prefix", opts.Prefix, "err", err)
 				return err
 			}
-			line := ObjectLine{Key: info.Key, Size: info.Size}
+			line := wire.ObjectLine{Key: info.Key, Size: info.Size}
 			if !info.Modified.IsZero() {
 				line.Modified = info.Modified.UTC().Format(time.RFC3339Nano)
 			}
@@ -109,7 +102,7 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) {
 				return err
 			}
 		}
-		return put(ObjectLine{End: true})
+		return put(wire.ObjectLine{End: true})
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/foldlog/foldlog/server/internal/wire"
 	pb "github.com/foldlog/foldlog/study/optuna/optunapb"
 )
 
@@ -34,7 +35,7 @@ func TestStudiesOfOptunaAreStudiesOfTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var page StudyPage
+	var page wire.StudyPage
 	s.get("/api/v1/studies", &page)
 	if page.Total != 1 || page.Items[0].Name != "theirs" || page.Items[0].Journal != "tuning/optuna.atj" || page.Items[0].Trials != 3 {
 		t.Errorf("%+v", page)

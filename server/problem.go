@@ -15,41 +15,15 @@ import (
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/objstore"
 	"github.com/foldlog/foldlog/server/internal/projection"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 )
 
-// Problem is an error as every answer spells it (RFC 9457).
-type Problem struct {
-	Type   string `json:"type" doc:"about:blank: the status says it all" example:"about:blank"`
-	Title  string `json:"title" doc:"the status in words"`
-	Status int    `json:"status"`
-	Detail string `json:"detail" doc:"what is wrong with this request"`
-	// Expected is of the stream protocol's conflicts.
-	Expected *int64 `json:"expected,omitempty" doc:"of a conflict in the stream protocol: the end of the stream at the server, in bytes"`
-	// Errors has each fault of a request that does not fit its schema.
-	Errors []ProblemPart `json:"errors,omitempty" doc:"each fault of a request that is not as described here"`
-}
+var _ huma.StatusError = (*wire.Problem)(nil)
 
-// ProblemPart is one fault of a request.
-type ProblemPart struct {
-	Location string `json:"location,omitempty" doc:"where, such as query.limit"`
-	Message  string `json:"message"`
-}
-
-// Error implements error.
-func (p *Problem) Error() string { return p.Detail }
-
-// GetStatus implements huma.StatusError.
-func (p *Problem) GetStatus() int { return p.Status }
-
-// ContentType implements huma.ContentTypeFilter.
-func (p *Problem) ContentType(string) string { return "application/problem+json" }
-
-var _ huma.StatusError = (*Problem)(nil)
-
-func problem(status int, detail string) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
+func problem(status int, detail string) *wire.Problem {
+	return &wire.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
 // init makes huma spell its own errors, those of validation, as ours. No other
@@ -61,9 +35,9 @@ func init() {
 			var d huma.ErrorDetailer
 			if errors.As(err, &d) {
 				e := d.ErrorDetail()
-				p.Errors = append(p.Errors, ProblemPart{e.Location, e.Message})
+				p.Errors = append(p.Errors, wire.ProblemPart{Location: e.Location, Message: e.Message})
 			} else if err != nil {
-				p.Errors = append(p.Errors, ProblemPart{"", err.Error()})
+				p.Errors = append(p.Errors, wire.ProblemPart{Location: "", Message: err.Error()})
 			}
 		}
 		return p
@@ -143,7 +117,7 @@ func leadsOut(err error) bool {
 // answer makes a problem of an error. What is not expected is logged and told
 // without its words, which may name paths.
 func (s *Server) answer(err error) error {
-	var p *Problem
+	var p *wire.Problem
 	if err == nil || errors.As(err, &p) {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // TestWhatAClientCancelsIsNoErrorOfTheServer looks at what is logged of failures.
@@ -26,7 +28,7 @@ func TestWhatAClientCancelsIsNoErrorOfTheServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var logged bytes.Buffer
 			s := &Server{log: slog.New(slog.NewTextHandler(&logged, nil))}
-			var p *Problem
+			var p *wire.Problem
 			if err := s.answer(test.err); !errors.As(err, &p) || p.Status != test.status {
 				t.Errorf("answer: %v, want the status %d", err, test.status)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/foldlog/foldlog/internal/version"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/server/internal/projection"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // routes builds the API and its document from the same types.
@@ -89,29 +90,10 @@ func (s *Server) prometheus(w http.ResponseWriter, _ *http.Request) {
 	w.Write(b.Bytes())
 }
 
-// Overview is what is in the root.
-type Overview struct {
-	Version  string    `json:"version"`
-	Runs     RunCounts `json:"runs"`
-	Studies  int       `json:"studies"`
-	Journals int       `json:"journals"`
-	Datagen  int       `json:"datagen" doc:"experiments"`
-	Waiting  int       `json:"waiting" doc:"streams that have not been read to their end yet"`
-	Alive    []RunItem `json:"alive" doc:"runs that have said something within ten minutes and have neither ended nor been interrupted, the newest 100"`
-}
-
-// RunCounts is runs by status.
-type RunCounts struct {
-	Total   int `json:"total"`
-	Running int `json:"running"`
-	Done    int `json:"done"`
-	Failed  int `json:"failed"`
-}
-
 func (s *Server) registerOverview(api huma.API) {
 	huma.Register(api, operation(http.MethodGet, "/api/v1/overview", "overview", "What is in the root, and what is alive", "overview"),
-		func(context.Context, *struct{}) (*struct{ Body Overview }, error) {
-			o := Overview{Version: version.Number(), Alive: []RunItem{}, Waiting: int(s.index.pending())}
+		func(context.Context, *struct{}) (*struct{ Body wire.Overview }, error) {
+			o := wire.Overview{Version: version.Number(), Alive: []wire.RunItem{}, Waiting: int(s.index.pending())}
 			o.Datagen = s.datagens.count()
 			o.Journals, o.Studies = s.studies.count(), s.studies.countStudies()
 			for _, run := range s.store.Runs() {
@@ -126,7 +108,7 @@ func (s *Server) registerOverview(api huma.API) {
 				}
 			}
 			o.Alive = s.alive()
-			return &struct{ Body Overview }{o}, nil
+			return &struct{ Body wire.Overview }{o}, nil
 		})
 }
 
@@ -175,7 +157,7 @@ func (s *Server) dashboard(w http.ResponseWriter, r *http.Request) {
 
 // alive are the runs that have said something lately and have not ended, nor told of a
 // signal that stops them, the newest first.
-func (s *Server) alive() []RunItem {
+func (s *Server) alive() []wire.RunItem {
 	since := time.Now().Add(-10 * time.Minute).UnixMilli()
 	var runs []*projection.Run
 	for _, run := range s.store.Runs() {
@@ -186,7 +168,7 @@ func (s *Server) alive() []RunItem {
 	slices.SortFunc(runs, func(a, b *projection.Run) int {
 		return cmp.Or(cmp.Compare(b.LastTSMS, a.LastTSMS), cmp.Compare(a.Slug, b.Slug))
 	})
-	items := []RunItem{}
+	items := []wire.RunItem{}
 	for _, run := range runs[:min(len(runs), 100)] {
 		items = append(items, s.itemOf(run))
 	}

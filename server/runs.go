@@ -13,64 +13,27 @@ import (
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/server/internal/projection"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
-// RunItem is a run in a list: what its digest says, without reading a point.
-type RunItem struct {
-	Slug        string    `json:"slug" doc:"names the run"`
-	Description string    `json:"description"`
-	Status      string    `json:"status" enum:"running,done,failed" doc:"a killed run stays running: look at last_ms"`
-	Interrupted string    `json:"interrupted" doc:"the signal that stopped the newest process, empty if none did"`
-	Failure     string    `json:"failure" doc:"why the newest process failed, cut to 300 characters"`
-	Stage       string    `json:"stage" doc:"the newest stage"`
-	FirstMS     int64     `json:"first_ms" doc:"time of the first event"`
-	OpenedMS    int64     `json:"opened_ms" doc:"time of the newest open"`
-	LastMS      int64     `json:"last_ms" doc:"time of the last event"`
-	LastStep    Integer   `json:"last_step" doc:"of the last event that has one, a metric or an annotation"`
-	Segments    int       `json:"segments" doc:"processes that wrote it"`
-	Checkpoints int       `json:"checkpoints"`
-	Annotations int       `json:"annotations"`
-	Streams     int       `json:"streams" doc:"files"`
-	Names       int       `json:"names" doc:"metric names"`
-	Events      Count     `json:"events"`
-	Points      Count     `json:"points"`
-	BadLines    Count     `json:"bad_lines" doc:"lines that are no events"`
-	Bytes       Count     `json:"bytes"`
-	Tags        []string  `json:"tags"`
-	Noted       bool      `json:"noted" doc:"there is a note"`
-	Metadata    Object    `json:"metadata" doc:"the keys that were asked for, by their paths"`
-	Metrics     []RunStat `json:"metrics" doc:"the names that were asked for and that the run has"`
-}
-
-// RunStat sums up the points of one name.
-type RunStat struct {
-	Name      string  `json:"name"`
-	Count     Count   `json:"count"`
-	NonFinite Count   `json:"non_finite"`
-	Last      Number  `json:"last"`
-	LastStep  Integer `json:"last_step"`
-	Min       *Number `json:"min" nullable:"true" doc:"over the finite points, null without any"`
-	Max       *Number `json:"max" nullable:"true"`
-}
-
-func (s *Server) statOf(c *projection.CurveStat) RunStat {
-	v := RunStat{Name: s.store.Name(c.Name), Count: Count(c.Count), NonFinite: Count(c.NonFinite),
-		Last: Number(c.Last), LastStep: Integer(c.LastStep)}
+func (s *Server) statOf(c *projection.CurveStat) wire.RunStat {
+	v := wire.RunStat{Name: s.store.Name(c.Name), Count: wire.Count(c.Count), NonFinite: wire.Count(c.NonFinite),
+		Last: wire.Number(c.Last), LastStep: wire.Integer(c.LastStep)}
 	if c.Finite() {
-		low, high := Number(c.Min), Number(c.Max)
+		low, high := wire.Number(c.Min), wire.Number(c.Max)
 		v.Min, v.Max = &low, &high
 	}
 	return v
 }
 
-func (s *Server) itemOf(r *projection.Run) RunItem {
+func (s *Server) itemOf(r *projection.Run) wire.RunItem {
 	labels := s.labels.of(r.Slug)
-	return RunItem{
+	return wire.RunItem{
 		Slug: r.Slug, Description: r.Description, Status: r.Status.String(), Interrupted: r.Interrupted, Failure: r.Failure,
-		Stage: r.Stage, FirstMS: r.FirstTSMS, OpenedMS: r.OpenedTSMS, LastMS: r.LastTSMS, LastStep: Integer(r.LastStep),
+		Stage: r.Stage, FirstMS: r.FirstTSMS, OpenedMS: r.OpenedTSMS, LastMS: r.LastTSMS, LastStep: wire.Integer(r.LastStep),
 		Segments: r.Segments, Checkpoints: r.Checkpoints, Annotations: r.Marks, Streams: len(r.Streams), Names: len(r.Curves),
-		Events: Count(r.Events), Points: Count(r.Metrics), BadLines: Count(r.Bad), Bytes: Count(r.Bytes),
-		Tags: labels.Tags, Noted: labels.Note != "", Metrics: []RunStat{},
+		Events: wire.Count(r.Events), Points: wire.Count(r.Metrics), BadLines: wire.Count(r.Bad), Bytes: wire.Count(r.Bytes),
+		Tags: labels.Tags, Noted: labels.Note != "", Metrics: []wire.RunStat{},
 	}
 }
 
@@ -86,58 +49,6 @@ type runInput struct {
 	Slug string `path:"slug" maxLength:"600" doc:"the run, percent-encoded"`
 }
 
-// RunDetail is one run.
-type RunDetail struct {
-	RunItem
-	Note        string       `json:"note" doc:"text, never markup"`
-	NoteMS      int64        `json:"note_ms"`
-	NoteBy      string       `json:"note_by"`
-	Open        Object       `json:"open" doc:"the whole metadata of the newest open: the identity of the run"`
-	Processes   []RunProcess `json:"processes" doc:"one for each open, in order: what series and annotations call a segment"`
-	StreamFiles []RunStream  `json:"stream_files"`
-	Curves      []RunStat    `json:"curves" doc:"every metric name"`
-	LeftOut     RunLeftOut   `json:"left_out"`
-}
-
-// RunLeftOut counts what is in the files of a run and beyond what the server keeps of
-// one; docs/http-api.md has the limits.
-type RunLeftOut struct {
-	Points      Count `json:"points" doc:"of metric names that are too many"`
-	Metadata    Count `json:"metadata" doc:"points that are shown without their metadata, since their name has too many different"`
-	Annotations Count `json:"annotations"`
-	Processes   Count `json:"processes" doc:"that count as one with those before"`
-}
-
-// RunStream is one file of a run.
-type RunStream struct {
-	ID       string `json:"id"`
-	Path     string `json:"path" doc:"under the root"`
-	Bytes    Count  `json:"bytes" doc:"of whole lines"`
-	BadLines Count  `json:"bad_lines"`
-}
-
-// RunProcess is what one process wrote: from its open to the next.
-type RunProcess struct {
-	Stream      string      `json:"stream" doc:"id of the file"`
-	FirstMS     int64       `json:"first_ms"`
-	LastMS      int64       `json:"last_ms"`
-	FirstStep   Integer     `json:"first_step"`
-	LastStep    Integer     `json:"last_step"`
-	Points      Count       `json:"points"`
-	Resumed     string      `json:"resumed" doc:"the checkpoint it continued from, empty if it did not say"`
-	Interrupted string      `json:"interrupted" doc:"the signal that stopped it"`
-	Done        bool        `json:"done"`
-	Failed      bool        `json:"failed"`
-	Changes     []RunChange `json:"changes" doc:"how its open differs from the one before in its file"`
-}
-
-// RunChange is one difference of two metadata.
-type RunChange struct {
-	Path string `json:"path" doc:"keys of objects inside joined with a slash"`
-	From string `json:"from"`
-	To   string `json:"to"`
-}
-
 func (s *Server) registerRuns(api huma.API) {
 	s.registerIngest(api)
 	s.registerList(api)
@@ -149,7 +60,7 @@ func (s *Server) registerRuns(api huma.API) {
 	s.registerRunLive(api)
 }
 
-func (s *Server) getRun(_ context.Context, in *runInput) (*struct{ Body RunDetail }, error) {
+func (s *Server) getRun(_ context.Context, in *runInput) (*struct{ Body wire.RunDetail }, error) {
 	run, err := s.run(in.Slug)
 	if err != nil {
 		return nil, err
@@ -159,9 +70,10 @@ func (s *Server) getRun(_ context.Context, in *runInput) (*struct{ Body RunDetai
 		return nil, s.answer(err)
 	}
 	labels := s.labels.of(run.Slug)
-	d := RunDetail{RunItem: s.itemOf(run), Note: labels.Note, NoteMS: labels.NoteMS, NoteBy: labels.NoteBy,
-		Processes: []RunProcess{}, StreamFiles: []RunStream{}, Curves: make([]RunStat, len(run.Curves)),
-		LeftOut: RunLeftOut{Count(run.LeftOut.Points), Count(run.LeftOut.Metadata), Count(run.LeftOut.Marks), Count(run.LeftOut.Segments)}}
+	d := wire.RunDetail{RunItem: s.itemOf(run), Note: labels.Note, NoteMS: labels.NoteMS, NoteBy: labels.NoteBy,
+		Processes: []wire.RunProcess{}, StreamFiles: []wire.RunStream{}, Curves: make([]wire.RunStat, len(run.Curves)),
+		LeftOut: wire.RunLeftOut{Points: wire.Count(run.LeftOut.Points), Metadata: wire.Count(run.LeftOut.Metadata),
+			Annotations: wire.Count(run.LeftOut.Marks), Processes: wire.Count(run.LeftOut.Segments)}}
 	for i := range run.Curves {
 		d.Curves[i] = s.statOf(&run.Curves[i])
 	}
@@ -169,43 +81,27 @@ func (s *Server) getRun(_ context.Context, in *runInput) (*struct{ Body RunDetai
 		if o.Digest.Path == run.Path {
 			d.Open = objectOf(o.Outline.Metadata)
 		}
-		d.StreamFiles = append(d.StreamFiles, RunStream{o.Digest.ID, o.Digest.Path, Count(o.Digest.Bytes), Count(o.Digest.Bad)})
+		d.StreamFiles = append(d.StreamFiles, wire.RunStream{ID: o.Digest.ID, Path: o.Digest.Path,
+			Bytes: wire.Count(o.Digest.Bytes), BadLines: wire.Count(o.Digest.Bad)})
 		for i := range o.Outline.Segments {
 			d.Processes = append(d.Processes, processOf(o.Digest.ID, &o.Outline.Segments[i]))
 		}
 	}
-	return &struct{ Body RunDetail }{d}, nil
+	return &struct{ Body wire.RunDetail }{d}, nil
 }
 
-func processOf(stream string, seg *metrics.Segment) RunProcess {
-	return RunProcess{Stream: stream, FirstMS: seg.FirstTSMS, LastMS: seg.LastTSMS, FirstStep: Integer(seg.FirstStep),
-		LastStep: Integer(seg.LastStep), Points: Count(seg.Metrics), Resumed: seg.Resumed, Interrupted: seg.Interrupted,
+func processOf(stream string, seg *metrics.Segment) wire.RunProcess {
+	return wire.RunProcess{Stream: stream, FirstMS: seg.FirstTSMS, LastMS: seg.LastTSMS, FirstStep: wire.Integer(seg.FirstStep),
+		LastStep: wire.Integer(seg.LastStep), Points: wire.Count(seg.Metrics), Resumed: seg.Resumed, Interrupted: seg.Interrupted,
 		Done: seg.Done, Failed: seg.Failed, Changes: changesOf(seg.Changes)}
 }
 
-func changesOf(list []metrics.Change) []RunChange {
-	out := make([]RunChange, len(list))
+func changesOf(list []metrics.Change) []wire.RunChange {
+	out := make([]wire.RunChange, len(list))
 	for i, c := range list {
-		out[i] = RunChange(c)
+		out[i] = wire.RunChange(c)
 	}
 	return out
-}
-
-// Annotation is one annotation of a run.
-type Annotation struct {
-	TSMS       int64    `json:"ts_ms"`
-	Step       Integer  `json:"step"`
-	Segment    int      `json:"segment" doc:"index into the run's processes"`
-	Class      string   `json:"class" enum:"other,lowering,memory plan,memory retry,memory peak,stacking,stage,checkpoint,resumed,interrupted,failed"`
-	Text       string   `json:"text" doc:"text, never markup"`
-	Metadata   Object   `json:"metadata"`
-	From       string   `json:"from" doc:"of a stage"`
-	To         string   `json:"to" doc:"of a stage"`
-	Checkpoint string   `json:"checkpoint" doc:"of a checkpoint or resume"`
-	Seconds    Number   `json:"seconds" doc:"of a checkpoint: how long writing took"`
-	Changed    []string `json:"changed" doc:"of a resume"`
-	Signal     string   `json:"signal" doc:"of an interruption"`
-	Error      string   `json:"error" doc:"of a failure"`
 }
 
 type annotationsInput struct {
@@ -216,14 +112,7 @@ type annotationsInput struct {
 	Cursor string   `query:"cursor" maxLength:"200" doc:"of an answer in the same order"`
 }
 
-// AnnotationPage is a part of a run's annotations.
-type AnnotationPage struct {
-	Items []Annotation `json:"items" doc:"in stream order, or against it with newest"`
-	Next  string       `json:"next" doc:"the cursor of the next page, empty on the last"`
-	Total int          `json:"total" doc:"annotations of these classes"`
-}
-
-func (s *Server) annotations(_ context.Context, in *annotationsInput) (*struct{ Body AnnotationPage }, error) {
+func (s *Server) annotations(_ context.Context, in *annotationsInput) (*struct{ Body wire.AnnotationPage }, error) {
 	run, err := s.run(in.Slug)
 	if err != nil {
 		return nil, err
@@ -247,7 +136,7 @@ func (s *Server) annotations(_ context.Context, in *annotationsInput) (*struct{ 
 		}
 		segments += len(o.Outline.Segments)
 	}
-	return &struct{ Body AnnotationPage }{annotationPage(found, from, cmp.Or(in.Limit, 1000), in.Newest)}, nil
+	return &struct{ Body wire.AnnotationPage }{annotationPage(found, from, cmp.Or(in.Limit, 1000), in.Newest)}, nil
 }
 
 // foundMark is an annotation of one stream, before which the run has so many segments.
@@ -258,7 +147,7 @@ type foundMark struct {
 
 // annotationPage is a part of what was found. A cursor is a place among all, and against
 // the stream the place where a page ends: what is written meanwhile moves none.
-func annotationPage(found []foundMark, at, limit int, newest bool) AnnotationPage {
+func annotationPage(found []foundMark, at, limit int, newest bool) wire.AnnotationPage {
 	part, next := pageOf(found, at, limit)
 	if newest {
 		end := len(found)
@@ -272,7 +161,7 @@ func annotationPage(found []foundMark, at, limit int, newest bool) AnnotationPag
 			next = encodeCursor(strconv.Itoa(begin))
 		}
 	}
-	page := AnnotationPage{Items: make([]Annotation, len(part)), Next: next, Total: len(found)}
+	page := wire.AnnotationPage{Items: make([]wire.Annotation, len(part)), Next: next, Total: len(found)}
 	for i, f := range part {
 		page.Items[i] = annotationOf(f.mark, f.segments)
 	}
@@ -289,8 +178,10 @@ func className(c metrics.NoteClass) string {
 	return names[0]
 }
 
-func annotationOf(m *metrics.Mark, segments int) Annotation {
-	return Annotation{TSMS: m.TSMS, Step: Integer(m.Step), Segment: segments + m.Segment, Class: className(m.Class), Text: m.Text,
-		Metadata: objectOf(m.Metadata), From: m.From, To: m.To, Checkpoint: m.Checkpoint, Seconds: Number(m.Seconds),
+func annotationOf(m *metrics.Mark, segments int) wire.Annotation {
+	return wire.Annotation{TSMS: m.TSMS, Step: wire.Integer(m.Step), Segment: segments + m.Segment, Class: className(m.Class), Text: m.Text,
+		Metadata: objectOf(m.Metadata), From: m.From, To: m.To, Checkpoint: m.Checkpoint, Seconds: wire.Number(m.Seconds),
 		Changed: serde.NotNil(m.Changed), Signal: m.Signal, Error: m.Error}
 }
+
+func objectOf(m metrics.Metadata) wire.Object { return wire.Object(m) }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // What people say about a run, its tags and its note, is a log of its own beside
@@ -50,15 +51,6 @@ type labelEvent struct {
 	By   string   `json:"by,omitempty"`
 }
 
-// Labels are a run's tags and note.
-type Labels struct {
-	Tags []string `json:"tags" doc:"sorted"`
-	Note string   `json:"note" doc:"text, never markup"`
-	// NoteMS and NoteBy say when the note was written, and by whom.
-	NoteMS int64  `json:"note_ms"`
-	NoteBy string `json:"note_by" doc:"the name of the token, empty without"`
-}
-
 // labels are those of all runs, as their files have them.
 type labels struct {
 	root *os.Root
@@ -69,14 +61,14 @@ type labels struct {
 	named map[string]bool        // files whose names are durable
 
 	mu   sync.RWMutex
-	runs map[string]Labels
+	runs map[string]wire.Labels
 }
 
 func newLabels(root *os.Root) *labels {
-	return &labels{root: root, fs: fsx.InRoot(root), known: map[string]fs.FileInfo{}, named: map[string]bool{}, runs: map[string]Labels{}}
+	return &labels{root: root, fs: fsx.InRoot(root), known: map[string]fs.FileInfo{}, named: map[string]bool{}, runs: map[string]wire.Labels{}}
 }
 
-func (l *labels) of(slug string) Labels {
+func (l *labels) of(slug string) wire.Labels {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	got := l.runs[slug]
@@ -103,29 +95,29 @@ func (l *labels) look(name string, info fs.FileInfo) {
 	l.put(slug, got)
 }
 
-func (l *labels) put(slug string, got Labels) {
+func (l *labels) put(slug string, got wire.Labels) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.runs[slug] = got
 }
 
-func (l *labels) read(name string) (Labels, error) {
+func (l *labels) read(name string) (wire.Labels, error) {
 	f, err := fsx.OpenIn(l.root, filepath.FromSlash(name), os.O_RDONLY, 0)
 	if err != nil {
-		return Labels{}, err
+		return wire.Labels{}, err
 	}
 	defer f.Close()
-	var got Labels
+	var got wire.Labels
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 2*maxNote+maxTags*maxTag)
 	for lines.Scan() {
-		got.apply(lines.Bytes())
+		applyLabels(&got, lines.Bytes())
 	}
 	return got, lines.Err()
 }
 
-// apply takes one line; one that is torn or of another kind is passed over.
-func (l *Labels) apply(line []byte) {
+// applyLabels takes one line; one that is torn or of another kind is passed over.
+func applyLabels(l *wire.Labels, line []byte) {
 	var e labelEvent
 	if json.Unmarshal(line, &e) != nil {
 		return
@@ -140,13 +132,13 @@ func (l *Labels) apply(line []byte) {
 
 // change appends what edit makes of the labels, synced before it returns. A torn
 // line that a crash has left is closed off first.
-func (l *labels) change(slug string, edit func(Labels) labelEvent) (Labels, error) {
+func (l *labels) change(slug string, edit func(wire.Labels) labelEvent) (wire.Labels, error) {
 	l.files.Lock()
 	defer l.files.Unlock()
 	name := path.Join(metrics.RunsDir, metrics.EncodeSlug(slug), labelsFile)
 	now, err := l.extend(name, edit)
 	if err != nil {
-		return Labels{}, fmt.Errorf("write labels: %w", err)
+		return wire.Labels{}, fmt.Errorf("write labels: %w", err)
 	}
 	l.put(slug, now)
 	return now, nil
@@ -154,28 +146,28 @@ func (l *labels) change(slug string, edit func(Labels) labelEvent) (Labels, erro
 
 // extend reads the labels and appends what edit makes of them, while no other server
 // writes to them.
-func (l *labels) extend(name string, edit func(Labels) labelEvent) (now Labels, err error) {
+func (l *labels) extend(name string, edit func(wire.Labels) labelEvent) (now wire.Labels, err error) {
 	if err := l.root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return Labels{}, err
+		return wire.Labels{}, err
 	}
 	f, err := l.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return Labels{}, err
+		return wire.Labels{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	unlock, err := lockFile(l.fs, l.root, name)
 	if err != nil {
-		return Labels{}, err
+		return wire.Labels{}, err
 	}
 	defer unlock()
 	if now, err = l.read(name); err != nil {
-		return Labels{}, err
+		return wire.Labels{}, err
 	}
 	line, err := json.Marshal(edit(now))
 	if err != nil {
-		return Labels{}, err
+		return wire.Labels{}, err
 	}
-	now.apply(line)
+	applyLabels(&now, line)
 	return now, l.append(f, name, append(line, '\n'))
 }
 
@@ -227,7 +219,7 @@ type noteInput struct {
 	}
 }
 
-type labelsOutput struct{ Body Labels }
+type labelsOutput struct{ Body wire.Labels }
 
 func (s *Server) registerLabels(api huma.API) {
 	huma.Register(api, operation(http.MethodPost, "/api/v1/runs/{slug}/tags", "tag-run", "Add and remove tags of a run", "runs"),
@@ -237,7 +229,7 @@ func (s *Server) registerLabels(api huma.API) {
 					return nil, err
 				}
 			}
-			return s.label(ctx, in.Slug, func(now Labels) labelEvent {
+			return s.label(ctx, in.Slug, func(now wire.Labels) labelEvent {
 				tags := append(slices.Clone(now.Tags), in.Body.Add...)
 				tags = slices.DeleteFunc(tags, func(t string) bool { return slices.Contains(in.Body.Remove, t) })
 				slices.Sort(tags)
@@ -250,7 +242,7 @@ func (s *Server) registerLabels(api huma.API) {
 			if len(in.Body.Note) > maxNote || !utf8.ValidString(in.Body.Note) {
 				return nil, problem(http.StatusUnprocessableEntity, "a note has at most 64 KiB of UTF-8")
 			}
-			return s.label(ctx, in.Slug, func(Labels) labelEvent { return labelEvent{Kind: noteKind, Note: in.Body.Note} })
+			return s.label(ctx, in.Slug, func(wire.Labels) labelEvent { return labelEvent{Kind: noteKind, Note: in.Body.Note} })
 		})
 }
 
@@ -261,7 +253,7 @@ func checkTag(tag string) error {
 	return nil
 }
 
-func (s *Server) label(ctx context.Context, slug string, edit func(Labels) labelEvent) (*labelsOutput, error) {
+func (s *Server) label(ctx context.Context, slug string, edit func(wire.Labels) labelEvent) (*labelsOutput, error) {
 	run, err := s.run(slug)
 	if err != nil {
 		return nil, err
@@ -270,7 +262,7 @@ func (s *Server) label(ctx context.Context, slug string, edit func(Labels) label
 		return nil, err
 	}
 	p, _ := ctx.Value(principalKey{}).(*principal)
-	got, err := s.labels.change(slug, func(now Labels) labelEvent {
+	got, err := s.labels.change(slug, func(now wire.Labels) labelEvent {
 		e := edit(now)
 		e.TSMS, e.By = time.Now().UnixMilli(), p.token.Name
 		return e

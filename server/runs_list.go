@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/server/internal/projection"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 type listInput struct {
@@ -28,13 +29,6 @@ type listInput struct {
 	Limit  int      `query:"limit" minimum:"0" maximum:"1000" doc:"runs per page, 100 if 0"`
 	Offset int      `query:"offset" minimum:"0" doc:"begin behind so many of the runs that match: for tables that jump; cursors are steadier"`
 	Cursor string   `query:"cursor" maxLength:"4000" doc:"next of the page before; goes before offset"`
-}
-
-// RunPage is a part of the list of runs.
-type RunPage struct {
-	Items []RunItem `json:"items"`
-	Next  string    `json:"next" doc:"the cursor of the next page, empty on the last"`
-	Total int       `json:"total" doc:"runs that match"`
 }
 
 func (s *Server) registerList(api huma.API) {
@@ -85,7 +79,7 @@ func truth(b bool) int {
 	return 0
 }
 
-func (s *Server) listRuns(_ context.Context, in *listInput) (*struct{ Body RunPage }, error) {
+func (s *Server) listRuns(_ context.Context, in *listInput) (*struct{ Body wire.RunPage }, error) {
 	keep, err := s.filterOf(in)
 	if err != nil {
 		return nil, err
@@ -113,7 +107,7 @@ func (s *Server) listRuns(_ context.Context, in *listInput) (*struct{ Body RunPa
 			from++
 		}
 	}
-	page := RunPage{Items: []RunItem{}, Total: len(list)}
+	page := wire.RunPage{Items: []wire.RunItem{}, Total: len(list)}
 	for _, it := range list[from:min(len(list), from+pageSize(in.Limit))] {
 		page.Items = append(page.Items, s.columns(it.run, in))
 	}
@@ -121,7 +115,7 @@ func (s *Server) listRuns(_ context.Context, in *listInput) (*struct{ Body RunPa
 		last := list[end-1]
 		page.Next = encodeCursor(strconv.Itoa(int(last.key.kind)), strconv.FormatFloat(last.key.number, 'g', -1, 64), last.key.text, last.run.Slug)
 	}
-	return &struct{ Body RunPage }{page}, nil
+	return &struct{ Body wire.RunPage }{page}, nil
 }
 
 // lastOf is the place in the order that a cursor stands for.
@@ -350,7 +344,7 @@ func holds(have sortKey, op string, want sortKey, value string) bool {
 }
 
 // columns adds to a run what the list was asked for.
-func (s *Server) columns(run *projection.Run, in *listInput) RunItem {
+func (s *Server) columns(run *projection.Run, in *listInput) wire.RunItem {
 	it := s.itemOf(run)
 	if len(in.Meta) > 0 {
 		found := map[string]json.RawMessage{}

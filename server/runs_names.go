@@ -13,6 +13,7 @@ import (
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/metrics"
 	"github.com/foldlog/foldlog/server/internal/projection"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 type namesInput struct {
@@ -22,36 +23,23 @@ type namesInput struct {
 	Cursor string   `query:"cursor" maxLength:"200"`
 }
 
-// NamePage is a part of the catalogue of metric names.
-type NamePage struct {
-	Items []NameItem `json:"items" doc:"by name"`
-	Next  string     `json:"next" doc:"the cursor of the next page, empty on the last"`
-	Total int        `json:"total"`
-}
-
-// NameItem is one metric name, or one path in the open metadata.
-type NameItem struct {
-	Name string `json:"name"`
-	Runs int    `json:"runs" doc:"that have it"`
-}
-
 func (s *Server) registerNames(api huma.API) {
 	huma.Register(api, operation(http.MethodGet, "/api/v1/names", "list-names", "The catalogue of metric names", "runs"),
-		func(_ context.Context, in *namesInput) (*struct{ Body NamePage }, error) {
+		func(_ context.Context, in *namesInput) (*struct{ Body wire.NamePage }, error) {
 			return s.catalogue(in, s.metricNames)
 		})
 	huma.Register(api, operation(http.MethodGet, "/api/v1/keys", "list-keys", "The paths that occur in open metadata", "runs"),
-		func(_ context.Context, in *namesInput) (*struct{ Body NamePage }, error) {
+		func(_ context.Context, in *namesInput) (*struct{ Body wire.NamePage }, error) {
 			return s.catalogue(in, metadataKeys)
 		})
 	huma.Register(api, operation(http.MethodGet, "/api/v1/tags", "list-tags", "The tags of all runs", "runs"),
-		func(_ context.Context, in *namesInput) (*struct{ Body NamePage }, error) {
+		func(_ context.Context, in *namesInput) (*struct{ Body wire.NamePage }, error) {
 			return s.catalogue(in, s.allTags)
 		})
 	huma.Register(api, operation(http.MethodGet, "/api/v1/diff", "diff-runs", "How the open metadata of runs differs", "runs"), s.diff)
 }
 
-func (s *Server) catalogue(in *namesInput, count func([]*projection.Run) map[string]int) (*struct{ Body NamePage }, error) {
+func (s *Server) catalogue(in *namesInput, count func([]*projection.Run) map[string]int) (*struct{ Body wire.NamePage }, error) {
 	runs := s.store.Runs()
 	if len(in.Run) > 0 {
 		runs = nil
@@ -66,16 +54,16 @@ func (s *Server) catalogue(in *namesInput, count func([]*projection.Run) map[str
 		return nil, err
 	}
 	found := finder(in.Text)
-	page := NamePage{Items: []NameItem{}}
+	page := wire.NamePage{Items: []wire.NameItem{}}
 	for name, n := range count(runs) {
 		if found(name) {
-			page.Items = append(page.Items, NameItem{name, n})
+			page.Items = append(page.Items, wire.NameItem{Name: name, Runs: n})
 		}
 	}
 	sort.Slice(page.Items, func(i, j int) bool { return page.Items[i].Name < page.Items[j].Name })
 	page.Total = len(page.Items)
 	page.Items, page.Next = pageOf(page.Items, from, cmp.Or(in.Limit, mostPage))
-	return &struct{ Body NamePage }{page}, nil
+	return &struct{ Body wire.NamePage }{page}, nil
 }
 
 func (s *Server) metricNames(runs []*projection.Run) map[string]int {
@@ -122,23 +110,8 @@ type diffInput struct {
 	All bool     `query:"all" doc:"also what all have in common"`
 }
 
-// DiffAnswer is a table of metadata: a row for each path, a column for each run.
-type DiffAnswer struct {
-	Runs    []string  `json:"runs" doc:"the columns"`
-	Missing []string  `json:"missing" doc:"slugs of which there is no run"`
-	Rows    []DiffRow `json:"rows" doc:"by path; a source is sources/ and its path, with its hash"`
-}
-
-// DiffRow is one path.
-type DiffRow struct {
-	Path   string   `json:"path"`
-	Same   bool     `json:"same" doc:"all runs have the same"`
-	Has    []bool   `json:"has" doc:"whether each run has it"`
-	Values []string `json:"values" doc:"one for each run, for people: a text without its quotes, anything else as JSON"`
-}
-
-func (s *Server) diff(_ context.Context, in *diffInput) (*struct{ Body DiffAnswer }, error) {
-	answer := DiffAnswer{Runs: []string{}, Missing: []string{}, Rows: []DiffRow{}}
+func (s *Server) diff(_ context.Context, in *diffInput) (*struct{ Body wire.DiffAnswer }, error) {
+	answer := wire.DiffAnswer{Runs: []string{}, Missing: []string{}, Rows: []wire.DiffRow{}}
 	rows := map[string]map[int]string{}
 	for _, slug := range in.Run {
 		run := s.store.Run(slug)
@@ -169,7 +142,7 @@ func (s *Server) diff(_ context.Context, in *diffInput) (*struct{ Body DiffAnswe
 		}
 	}
 	for path, values := range rows {
-		row := DiffRow{Path: path, Same: len(values) == len(answer.Runs), Has: make([]bool, len(answer.Runs)), Values: make([]string, len(answer.Runs))}
+		row := wire.DiffRow{Path: path, Same: len(values) == len(answer.Runs), Has: make([]bool, len(answer.Runs)), Values: make([]string, len(answer.Runs))}
 		for column, text := range values {
 			row.Has[column], row.Values[column] = true, text
 			row.Same = row.Same && text == values[0]
@@ -178,8 +151,8 @@ func (s *Server) diff(_ context.Context, in *diffInput) (*struct{ Body DiffAnswe
 			answer.Rows = append(answer.Rows, row)
 		}
 	}
-	slices.SortFunc(answer.Rows, func(a, b DiffRow) int { return strings.Compare(a.Path, b.Path) })
-	return &struct{ Body DiffAnswer }{answer}, nil
+	slices.SortFunc(answer.Rows, func(a, b wire.DiffRow) int { return strings.Compare(a.Path, b.Path) })
+	return &struct{ Body wire.DiffAnswer }{answer}, nil
 }
 
 // openMetadata is the whole metadata of the newest open.

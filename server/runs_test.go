@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // population writes runs that differ in everything a list can look at.
@@ -36,7 +37,7 @@ func (s *site) slugs(query string) (list []string, total int) {
 	s.t.Helper()
 	next := ""
 	for {
-		var page RunPage
+		var page wire.RunPage
 		s.get("/api/v1/runs?limit=7&"+query+"&cursor="+url.QueryEscape(next), &page)
 		for _, it := range page.Items {
 			list = append(list, it.Slug)
@@ -99,7 +100,7 @@ func TestListsFilterSortAndPage(t *testing.T) {
 			t.Errorf("%s: %d %s", query, a.status, a.body)
 		}
 	}
-	var page RunPage
+	var page wire.RunPage
 	s.get("/api/v1/runs?where=slug%3Drun-004&metric=loss&metric=gone&meta=knobs/lr&meta=gone", &page)
 	if it := page.Items[0]; string(it.Metadata) != `{"knobs/lr":0.4}` || len(it.Metrics) != 1 || it.Metrics[0].Count != 4 || *it.Metrics[0].Min != 0.25 {
 		t.Errorf("%+v", it)
@@ -119,16 +120,16 @@ func TestARunIsTold(t *testing.T) {
 	text += `{"ts_ms":9,"kind":"done","slug":"run"}` + "\n" + openLine("run", `{"knobs":{"lr":0.2}}`) + pointLine(1) + "no event\n"
 	s.write("sub/run.jsonl", text)
 	s.hasRun("run", 8)
-	var d RunDetail
+	var d wire.RunDetail
 	s.get("/api/v1/runs/run", &d)
 	if d.Status != "running" || len(d.Processes) != 2 || !d.Processes[0].Failed || d.BadLines != 1 || string(d.Open) != `{"knobs":{"lr":0.2}}` {
 		t.Errorf("%+v", d)
 	}
-	want := []RunChange{{"knobs/lr", "0.1", "0.2"}, {"sources/a.scm", "00", ""}}
+	want := []wire.RunChange{{Path: "knobs/lr", From: "0.1", To: "0.2"}, {Path: "sources/a.scm", From: "00", To: ""}}
 	if diff := cmp.Diff(want, d.Processes[1].Changes); diff != "" {
 		t.Error(diff)
 	}
-	var notes AnnotationPage
+	var notes wire.AnnotationPage
 	s.get("/api/v1/runs/run/annotations?class=checkpoint&class=failed&limit=1", &notes)
 	if notes.Total != 2 || notes.Items[0].Checkpoint != "/c" || notes.Next == "" {
 		t.Errorf("%+v", notes)
@@ -145,16 +146,16 @@ func TestARunIsTold(t *testing.T) {
 	if len(notes.Items) != 1 || notes.Items[0].To != "hard" || notes.Next != "" {
 		t.Errorf("%+v", notes)
 	}
-	var answer SeriesAnswer
+	var answer wire.SeriesAnswer
 	s.post("/api/v1/series", map[string]any{"runs": []string{"run", "gone"}, "names": []string{"loss", "gone"}}, &answer)
 	c := answer.Runs[0].Curves[0]
-	if diff := cmp.Diff(Integers{0, 1}, c.Steps); diff != "" || len(answer.Missing) != 1 || len(c.Spans) != 2 || c.Total != 2 || c.Sampled {
+	if diff := cmp.Diff(wire.Integers{0, 1}, c.Steps); diff != "" || len(answer.Missing) != 1 || len(c.Spans) != 2 || c.Total != 2 || c.Sampled {
 		t.Errorf("%s %+v", diff, answer)
 	}
 	if st := answer.Runs[0].Stages; len(st) != 1 || st[0].Stage != "hard" || st[0].Step != 3 {
 		t.Errorf("%+v", st)
 	}
-	var diff DiffAnswer
+	var diff wire.DiffAnswer
 	s.write("other.jsonl", openLine("other", `{"knobs":{"lr":0.2,"wd":1}}`))
 	s.hasRun("other", 1)
 	s.get("/api/v1/diff?run=run&run=other&run=gone", &diff)
@@ -173,7 +174,7 @@ func TestManyRunsAndNamesComeInOneCallDownsampled(t *testing.T) {
 	for _, slug := range slugs {
 		s.hasRun(slug, 3001)
 	}
-	var answer SeriesAnswer
+	var answer wire.SeriesAnswer
 	s.post("/api/v1/series", map[string]any{"runs": slugs, "names": []string{"loss"}, "points": 100}, &answer)
 	for _, r := range answer.Runs {
 		c := r.Curves[0]
@@ -214,7 +215,7 @@ func TestLabelsAreALogOfTheirOwn(t *testing.T) {
 	again := newSite(t, Options{Root: s.root})
 	again.hasRun("run", 2)
 	again.post("/api/v1/runs/run/tags", map[string]any{"add": []string{"c"}}, nil)
-	var d RunDetail
+	var d wire.RunDetail
 	again.get("/api/v1/runs/run", &d)
 	if diff := cmp.Diff([]string{"a", "c"}, d.Tags); diff != "" || d.Note != "first\nsecond <b>" || d.NoteMS == 0 {
 		t.Errorf("%s %+v", diff, d)
@@ -273,7 +274,7 @@ func TestARestartKnowsEverythingAgain(t *testing.T) {
 	again := newSite(t, Options{Root: s.root})
 	again.hasRun("a", 20_002)
 	again.eventually("b is gone", func() bool { return again.store.Run("b") == nil })
-	var answer SeriesAnswer
+	var answer wire.SeriesAnswer
 	again.post("/api/v1/series", map[string]any{"runs": []string{"a"}, "names": []string{"loss"}, "points": 100_000}, &answer)
 	if c := answer.Runs[0].Curves[0]; c.Total != 20_001 || c.Sampled {
 		t.Errorf("%d points", c.Total)
@@ -289,9 +290,9 @@ func TestSubscribersGetEachEventOnce(t *testing.T) {
 	s := newSite(t, Options{})
 	s.write("run.jsonl", stream("run", 10))
 	s.hasRun("run", 11)
-	var answer SeriesAnswer
+	var answer wire.SeriesAnswer
 	s.post("/api/v1/series", map[string]any{"runs": []string{"run"}, "names": []string{"loss"}}, &answer)
-	got := append(Integers(nil), answer.Runs[0].Curves[0].Steps...)
+	got := append(wire.Integers(nil), answer.Runs[0].Curves[0].Steps...)
 	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
 	done := make(chan bool)
@@ -308,7 +309,7 @@ func TestSubscribersGetEachEventOnce(t *testing.T) {
 	for len(got) < 400 {
 		n := 0
 		s.events(ctx, "/api/v1/runs/run/live?name=loss&cursor=0123456789abcdef:5", last, func(id, kind, data string) bool {
-			var p LivePoints
+			var p wire.LivePoints
 			if kind != "points" {
 				t.Fatalf("%s %s", kind, data)
 			}
@@ -344,7 +345,7 @@ func TestWatchersAreToldOrSentBack(t *testing.T) {
 	s.hasRun("b", 2)
 	seen := map[string]bool{}
 	s.events(ctx, "/api/v1/live", last, func(id, kind, data string) bool {
-		var it RunItem
+		var it wire.RunItem
 		unmarshal(t, data, &it)
 		seen[it.Slug], last = true, id
 		return kind == "run" && it.Slug == "b"
@@ -354,7 +355,7 @@ func TestWatchersAreToldOrSentBack(t *testing.T) {
 	}
 	s.events(ctx, "/api/v1/live", last, func(_, kind, data string) bool { return kind == "run-gone" && data == `{"slug":"b"}` })
 	for i := range keptMessages + 10 {
-		s.live.change("run", fmt.Sprint(i), func() (any, bool) { return RunItem{}, true })
+		s.live.change("run", fmt.Sprint(i), func() (any, bool) { return wire.RunItem{}, true })
 	}
 	s.eventually("messages are told", func() bool { return s.live.last() > keptMessages })
 	s.events(ctx, "/api/v1/live", last, func(_, kind, _ string) bool {
@@ -420,7 +421,7 @@ func TestAliveIsWhatHasNotSaidThatItStops(t *testing.T) {
 	}
 	s.find.scan()
 	s.eventually("all runs are there", func() bool { return len(s.store.Runs()) == 5 && s.index.pending() == 0 })
-	var o Overview
+	var o wire.Overview
 	s.get("/api/v1/overview", &o)
 	var got []string
 	for _, run := range o.Alive {

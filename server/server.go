@@ -6,13 +6,9 @@
 // say about runs, which is a small log of its own beside the streams (labels.log).
 // docs/http-api.md has the protocol, docs/guide/server.md how to run it.
 //
-// [New], [Server], [Options] and [Tokens] are what runs a server. The other types are the
-// bodies of requests and answers: programs that speak the protocol can read into them.
-// They are versioned as the protocol is, which adds members and never changes one.
-//
 // Each kind of log has its files here: runs*.go, studies*.go, datagen*.go; live*.go are the event
 // streams, auth*.go and guard.go who may do what, limits.go what clients can make
-// the server hold.
+// the server hold. The bodies of requests and answers are in internal/wire.
 package server
 
 import (

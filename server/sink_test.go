@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/foldlog/foldlog/internal/fsx"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // TestAStreamIsHeldOnceHoweverManyThereAre: requests for one stream agree on where it
@@ -73,10 +74,10 @@ func TestWhatIsAcknowledgedIsSeenAtOnce(t *testing.T) {
 		end := len(stream("run", n+1))
 		s.post(streamAt("run", firstLine(text), at), []byte(text[at:end]), nil)
 		at = end
-		want := Count(n + 2)
-		var list RunPage
-		var run RunDetail
-		var series SeriesAnswer
+		want := wire.Count(n + 2)
+		var list wire.RunPage
+		var run wire.RunDetail
+		var series wire.SeriesAnswer
 		s.get("/api/v1/runs", &list)
 		s.get("/api/v1/runs/run", &run)
 		s.post("/api/v1/series", map[string]any{"runs": []string{"run"}, "names": []string{"loss"}}, &series)
@@ -85,5 +86,5 @@ func TestWhatIsAcknowledgedIsSeenAtOnce(t *testing.T) {
 		}
 	}
 	s.post(streamAt("run", firstLine(text), 0), []byte(text), nil) // once more, as after a lost answer
-	s.get("/api/v1/runs/run", new(RunDetail))
+	s.get("/api/v1/runs/run", new(wire.RunDetail))
 }

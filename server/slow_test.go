@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // dial opens a connection of its own, in which little fits that is not read.
@@ -67,7 +69,7 @@ func TestClientsThatAreTooSlowAreGivenUp(t *testing.T) {
 // TestWhatIsDoneWithABodyMayTakeLonger lets a request wait that has come in time.
 func TestWhatIsDoneWithABodyMayTakeLonger(t *testing.T) {
 	s := newSite(t, Options{Limits: Limits{Read: 300 * time.Millisecond}})
-	var made CreatedExperiment
+	var made wire.CreatedExperiment
 	s.post("/api/v1/datagen", map[string]any{"pipeline": "p", "experiment": "e"}, &made)
 	l, err := s.experiment(made.ID)
 	if err != nil {
@@ -75,7 +77,7 @@ func TestWhatIsDoneWithABodyMayTakeLonger(t *testing.T) {
 	}
 	l.writing.Lock()
 	time.AfterFunc(time.Second, l.writing.Unlock)
-	var got ItemClaim
+	var got wire.ItemClaim
 	s.post("/api/v1/datagen/"+made.ID+"/claims", map[string]any{"items": []string{"a"}}, &got)
 	if got.Claim == "" {
 		t.Errorf("%+v", got)

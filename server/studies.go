@@ -14,6 +14,7 @@ import (
 
 	"github.com/foldlog/foldlog/internal/fsx"
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -47,7 +48,7 @@ type journalLog struct {
 	readAt time.Time   // when that began
 	reader *study.JournalReader
 	snap   *study.Snapshot
-	items  []StudyItem // of all its studies, as of the last look
+	items  []wire.StudyItem // of all its studies, as of the last look
 	err    error
 	used   time.Time
 	queued bool

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/analysis"
 )
@@ -90,40 +91,32 @@ func (b *background) forgetOldest() {
 	delete(b.results, oldest)
 }
 
-// Front is the Pareto front of a study, or its best trial.
-type Front struct {
-	Seq     Count       `json:"seq" doc:"operations in the journal that this is of, 0 before the first result"`
-	Pending bool        `json:"pending" doc:"a newer result is being computed: ask again"`
-	Items   []BestTrial `json:"items" doc:"by number; the first 10000"`
-	Total   int         `json:"total"`
-}
-
 // mostFront is how many trials of a front are told.
 const mostFront = 10_000
 
-func (s *Server) studyFront(ctx context.Context, in *studyInput) (*struct{ Body Front }, error) {
+func (s *Server) studyFront(ctx context.Context, in *studyInput) (*struct{ Body wire.Front }, error) {
 	_, snap, st, err := s.study(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	value, pending := s.slow.get("front "+in.ID, snap.Seq(), func() any {
-		f := Front{Seq: Count(snap.Seq()), Items: []BestTrial{}}
+		f := wire.Front{Seq: wire.Count(snap.Seq()), Items: []wire.BestTrial{}}
 		best, err := snap.Best(st.ID)
 		if err != nil {
 			return f
 		}
 		f.Total = len(best)
 		for _, t := range best[:min(len(best), mostFront)] {
-			f.Items = append(f.Items, BestTrial{int(t.Number), t.Values})
+			f.Items = append(f.Items, wire.BestTrial{Number: int(t.Number), Values: t.Values})
 		}
 		return f
 	})
-	f, ok := value.(Front)
+	f, ok := value.(wire.Front)
 	if !ok {
-		f.Items = []BestTrial{}
+		f.Items = []wire.BestTrial{}
 	}
 	f.Pending = pending
-	return &struct{ Body Front }{f}, nil
+	return &struct{ Body wire.Front }{f}, nil
 }
 
 type importanceInput struct {
@@ -131,31 +124,11 @@ type importanceInput struct {
 	Objective int    `query:"objective" minimum:"0"`
 }
 
-// Importance tells how much each parameter matters.
-type Importance struct {
-	Seq       Count             `json:"seq" doc:"operations in the journal that this is of, 0 before the first result"`
-	Pending   bool              `json:"pending" doc:"a newer result is being computed: ask again"`
-	Method    string            `json:"method" doc:"fanova: as foldlog study importance computes it"`
-	Sample    int               `json:"sample" doc:"complete trials that it was computed from"`
-	Of        int               `json:"of" doc:"complete trials with a finite value that there were"`
-	Explained *Number           `json:"explained" nullable:"true" doc:"part of the variance that is predicted for trials that were not looked at (R squared): if it is low, the rest means little; null with too few trials, or if all values are the same"`
-	Items     []ParamImportance `json:"items" doc:"the one that matters most first; none with fewer than two trials"`
-}
-
-// ParamImportance is one parameter.
-type ParamImportance struct {
-	Name     string `json:"name"`
-	Share    Number `json:"share" doc:"of what parameters make by themselves; all sum to 1, unless nothing matters"`
-	Fraction Number `json:"fraction" doc:"of the whole variance"`
-	Spread   Number `json:"spread" doc:"standard deviation of fraction among the trees"`
-	Trials   int    `json:"trials" doc:"of the sample that have the parameter"`
-}
-
 // importanceSample is from how many trials importance is computed at most: some
 // tenths of a second.
 const importanceSample = 5000
 
-func (s *Server) studyImportance(ctx context.Context, in *importanceInput) (*struct{ Body Importance }, error) {
+func (s *Server) studyImportance(ctx context.Context, in *importanceInput) (*struct{ Body wire.Importance }, error) {
 	_, snap, st, err := s.study(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -166,26 +139,27 @@ func (s *Server) studyImportance(ctx context.Context, in *importanceInput) (*str
 	value, pending := s.slow.get("importance "+strconv.Itoa(in.Objective)+" "+in.ID, snap.Seq(), func() any {
 		return importanceOf(snap, st, in.Objective)
 	})
-	v, ok := value.(Importance)
+	v, ok := value.(wire.Importance)
 	if !ok {
-		v = Importance{Method: analysis.FANOVA.String(), Items: []ParamImportance{}}
+		v = wire.Importance{Method: analysis.FANOVA.String(), Items: []wire.ParamImportance{}}
 	}
 	v.Pending = pending
-	return &struct{ Body Importance }{v}, nil
+	return &struct{ Body wire.Importance }{v}, nil
 }
 
-func importanceOf(snap *study.Snapshot, st *study.Study, objective int) Importance {
-	v := Importance{Seq: Count(snap.Seq()), Method: analysis.FANOVA.String(), Items: []ParamImportance{}}
+func importanceOf(snap *study.Snapshot, st *study.Study, objective int) wire.Importance {
+	v := wire.Importance{Seq: wire.Count(snap.Seq()), Method: analysis.FANOVA.String(), Items: []wire.ParamImportance{}}
 	report, err := analysis.Importances(snap, st, analysis.ImportanceOptions{Objective: objective, Most: importanceSample})
 	if err != nil { // too few trials
 		return v
 	}
 	v.Sample, v.Of = report.Trials, report.Of
-	if explained := Number(report.Explained); explained == explained {
+	if explained := wire.Number(report.Explained); explained == explained {
 		v.Explained = &explained
 	}
 	for _, p := range report.Params {
-		v.Items = append(v.Items, ParamImportance{p.Param, Number(p.Share), Number(p.Fraction), Number(p.Spread), p.Trials})
+		v.Items = append(v.Items, wire.ParamImportance{Name: p.Param, Share: wire.Number(p.Share),
+			Fraction: wire.Number(p.Fraction), Spread: wire.Number(p.Spread), Trials: p.Trials})
 	}
 	return v
 }

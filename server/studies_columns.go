@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -11,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -23,41 +21,6 @@ type columnsInput struct {
 	Where []string `query:"where,explode" maxItems:"20" doc:"as of list-trials"`
 	// Accept names packedType for the columns as arrays of numbers.
 	Accept string `header:"Accept" maxLength:"1000" doc:"application/vnd.foldlog.columns for arrays of numbers: a PackedHead as the first line, and the bytes of the columns"`
-}
-
-// TrialColumns is trials by column, each as long as numbers: what history, slices,
-// parallel coordinates and timelines are drawn from.
-type TrialColumns struct {
-	Seq     Count               `json:"seq" doc:"operations in the journal as of this answer"`
-	Numbers Integers            `json:"numbers"`
-	States  string              `json:"states" doc:"one letter for each trial: w, r, s (paused), c, p (pruned), f"`
-	Values  []Numbers           `json:"values" doc:"one column for each objective; NaN where a trial has none"`
-	Params  map[string]RawArray `json:"params" doc:"one column for each parameter; null where a trial has none"`
-	Started Integers            `json:"started" doc:"milliseconds, 0 before"`
-	Ended   Integers            `json:"ended" doc:"milliseconds, 0 before"`
-	Workers []Count             `json:"workers" doc:"who claimed it last, 0 if nobody"`
-}
-
-// RawArray is an array of JSON values as they were written.
-type RawArray []byte
-
-// MarshalJSON implements json.Marshaler.
-func (a RawArray) MarshalJSON() ([]byte, error) {
-	if len(a) == 0 {
-		return []byte("[]"), nil
-	}
-	return a, nil
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (a *RawArray) UnmarshalJSON(b []byte) error {
-	*a = append(RawArray(nil), b...)
-	return nil
-}
-
-// Schema implements huma.SchemaProvider.
-func (RawArray) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{}, Description: "any JSON values"}
 }
 
 func (s *Server) studyColumns(ctx context.Context, in *columnsInput) (*huma.StreamResponse, error) {
@@ -87,10 +50,10 @@ func (s *Server) studyColumns(ctx context.Context, in *columnsInput) (*huma.Stre
 // spellColumns spells trials as a TrialColumns.
 func spellColumns(seq uint64, st *study.Study, list []sortedTrial) ([]byte, error) {
 	n := len(list)
-	c := TrialColumns{Seq: Count(seq), Numbers: make(Integers, n), Values: make([]Numbers, len(st.Config.Directions)),
-		Started: make(Integers, n), Ended: make(Integers, n), Workers: make([]Count, n), Params: paramColumns(list)}
+	c := wire.TrialColumns{Seq: wire.Count(seq), Numbers: make(wire.Integers, n), Values: make([]wire.Numbers, len(st.Config.Directions)),
+		Started: make(wire.Integers, n), Ended: make(wire.Integers, n), Workers: make([]wire.Count, n), Params: paramColumns(list)}
 	for i := range c.Values {
-		c.Values[i] = make(Numbers, n)
+		c.Values[i] = make(wire.Numbers, n)
 	}
 	states := make([]byte, n)
 	for i, it := range list {
@@ -98,7 +61,7 @@ func spellColumns(seq uint64, st *study.Study, list []sortedTrial) ([]byte, erro
 		c.Numbers[i], states[i] = int64(t.Number), stateLetter(t.State)
 		c.Started[i], c.Ended[i] = int64(t.StartedMillis), int64(t.EndedMillis)
 		if t.Epoch > 0 {
-			c.Workers[i] = Count(t.Owner)
+			c.Workers[i] = wire.Count(t.Owner)
 		}
 		for k := range c.Values {
 			c.Values[k][i] = nan
@@ -108,7 +71,7 @@ func spellColumns(seq uint64, st *study.Study, list []sortedTrial) ([]byte, erro
 		}
 	}
 	c.States = string(states)
-	return c.append(nil)
+	return c.AppendJSON(nil)
 }
 
 func stateLetter(s study.State) byte { return "wrscpf"[s] }
@@ -117,7 +80,7 @@ func stateLetter(s study.State) byte { return "wrscpf"[s] }
 // first n trials.
 type paramColumn struct {
 	name string
-	b    RawArray
+	b    wire.RawArray
 	n    int
 }
 
@@ -127,14 +90,14 @@ func (c *paramColumn) pad(to int) {
 	}
 }
 
-func (c *paramColumn) separate() RawArray {
+func (c *paramColumn) separate() wire.RawArray {
 	if c.n == 0 {
 		return append(c.b, '[')
 	}
 	return append(c.b, ',')
 }
 
-func paramColumns(list []sortedTrial) map[string]RawArray {
+func paramColumns(list []sortedTrial) map[string]wire.RawArray {
 	var columns []*paramColumn
 	at := map[string]int{}
 	for i, it := range list {
@@ -154,7 +117,7 @@ func paramColumns(list []sortedTrial) map[string]RawArray {
 			columns[k].add(i, p)
 		}
 	}
-	out := make(map[string]RawArray, len(columns))
+	out := make(map[string]wire.RawArray, len(columns))
 	for _, c := range columns {
 		c.pad(len(list))
 		out[c.name] = append(c.b, ']')
@@ -168,34 +131,6 @@ func (c *paramColumn) add(i int, p *study.Param) {
 	c.n++
 }
 
-// append spells the columns; encoding/json would look at each of their bytes
-// several times.
-func (c *TrialColumns) append(b []byte) ([]byte, error) {
-	b = append(b, `{"seq":"`...)
-	b = strconv.AppendUint(b, uint64(c.Seq), 10)
-	b = append(append(b, `","numbers":`...), c.Numbers.json()...)
-	b = append(append(append(b, `,"states":"`...), c.States...), `","values":[`...)
-	for i, v := range c.Values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, v.json()...)
-	}
-	b = append(b, `],"params":{`...)
-	names := slices.Sorted(maps.Keys(c.Params))
-	for i, name := range names {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(serde.AppendString(b, name), ':'), c.Params[name]...)
-	}
-	b = append(append(b, `},"started":`...), c.Started.json()...)
-	b = append(append(b, `,"ended":`...), c.Ended.json()...)
-	workers, err := json.Marshal(c.Workers)
-	b = append(append(b, `,"workers":`...), workers...)
-	return append(b, '}'), err
-}
-
 type studyCurvesInput struct {
 	ID        string   `path:"id" maxLength:"64"`
 	Number    []uint64 `query:"number,explode" maxItems:"1000" doc:"trials; left out: those with reports, the newest limit"`
@@ -204,23 +139,7 @@ type studyCurvesInput struct {
 	Points    int      `query:"points" minimum:"0" maximum:"100000" doc:"points per trial at most, 200 if 0"`
 }
 
-// TrialCurves are the intermediate values of trials.
-type TrialCurves struct {
-	Seq   Count      `json:"seq"`
-	Items []OneCurve `json:"items"`
-}
-
-// OneCurve is the current value at every step of one trial.
-type OneCurve struct {
-	Number  int      `json:"number"`
-	State   string   `json:"state"`
-	Steps   Integers `json:"steps"`
-	Values  Numbers  `json:"values"`
-	Total   int      `json:"total"`
-	Sampled bool     `json:"sampled" doc:"there are fewer points here: the ends, and of each stretch the minimum and the maximum"`
-}
-
-func (s *Server) studyCurves(ctx context.Context, in *studyCurvesInput) (*struct{ Body TrialCurves }, error) {
+func (s *Server) studyCurves(ctx context.Context, in *studyCurvesInput) (*struct{ Body wire.TrialCurves }, error) {
 	_, snap, st, err := s.study(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -241,11 +160,11 @@ func (s *Server) studyCurves(ctx context.Context, in *studyCurvesInput) (*struct
 	if points == 0 {
 		points = 200
 	}
-	out := TrialCurves{Seq: Count(snap.Seq()), Items: []OneCurve{}}
+	out := wire.TrialCurves{Seq: wire.Count(snap.Seq()), Items: []wire.OneCurve{}}
 	for _, t := range trials {
 		out.Items = append(out.Items, oneCurve(t, in.Objective, points))
 	}
-	return &struct{ Body TrialCurves }{out}, nil
+	return &struct{ Body wire.TrialCurves }{out}, nil
 }
 
 func newestReported(snap *study.Snapshot, st *study.Study, limit int) []*study.Trial {
@@ -259,9 +178,9 @@ func newestReported(snap *study.Snapshot, st *study.Study, limit int) []*study.T
 	return list
 }
 
-func oneCurve(t *study.Trial, objective, most int) OneCurve {
+func oneCurve(t *study.Trial, objective, most int) wire.OneCurve {
 	points := t.Curve(objective)
-	c := OneCurve{Number: int(t.Number), State: t.State.Name(), Steps: Integers{}, Values: Numbers{}, Total: len(points)}
+	c := wire.OneCurve{Number: int(t.Number), State: t.State.Name(), Steps: wire.Integers{}, Values: wire.Numbers{}, Total: len(points)}
 	for _, at := range spread(points, most) {
 		c.Steps, c.Values = append(c.Steps, int64(points[at].Step)), append(c.Values, points[at].Value)
 	}
@@ -302,32 +221,12 @@ func spread(points []study.Point, most int) []int {
 	return append(picked, n-1)
 }
 
-// OutboxPage is what is still to be done after trials ended.
-type OutboxPage struct {
-	Items []OutboxItem `json:"items" doc:"the first 1000"`
-	Total int          `json:"total"`
-}
-
-// OutboxItem is one entry.
-type OutboxItem struct {
-	Number  int            `json:"number" doc:"of the ended trial"`
-	Epoch   Count          `json:"epoch"`
-	Phase   string         `json:"phase" doc:"what comes next"`
-	Effects []OutboxEffect `json:"effects"`
-}
-
-// OutboxEffect is one thing to be carried out.
-type OutboxEffect struct {
-	Name string `json:"name"`
-	Done bool   `json:"done"`
-}
-
-func (s *Server) studyOutbox(ctx context.Context, in *studyInput) (*struct{ Body OutboxPage }, error) {
+func (s *Server) studyOutbox(ctx context.Context, in *studyInput) (*struct{ Body wire.OutboxPage }, error) {
 	_, snap, st, err := s.study(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	page := OutboxPage{Items: []OutboxItem{}}
+	page := wire.OutboxPage{Items: []wire.OutboxItem{}}
 	for t, e := range snap.Pending() {
 		if t.Study != st.ID {
 			continue
@@ -335,13 +234,13 @@ func (s *Server) studyOutbox(ctx context.Context, in *studyInput) (*struct{ Body
 		if page.Total++; len(page.Items) >= mostPage {
 			continue
 		}
-		item := OutboxItem{Number: int(t.Number), Epoch: Count(e.Key.Epoch), Phase: e.Phase.Name(), Effects: []OutboxEffect{}}
+		item := wire.OutboxItem{Number: int(t.Number), Epoch: wire.Count(e.Key.Epoch), Phase: e.Phase.Name(), Effects: []wire.OutboxEffect{}}
 		for _, effect := range e.Effects {
-			item.Effects = append(item.Effects, OutboxEffect{effect.Name, effect.Done})
+			item.Effects = append(item.Effects, wire.OutboxEffect{Name: effect.Name, Done: effect.Done})
 		}
 		page.Items = append(page.Items, item)
 	}
-	return &struct{ Body OutboxPage }{page}, nil
+	return &struct{ Body wire.OutboxPage }{page}, nil
 }
 
 func uitoa(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/pruner"
 	"github.com/foldlog/foldlog/study/sampler"
@@ -25,58 +26,23 @@ func studyID(path string, id study.StudyID) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// StudyItem is a study in a list.
-type StudyItem struct {
-	ID         string      `json:"id" doc:"names the study in this API"`
-	Journal    string      `json:"journal" doc:"path of its journal under the root"`
-	StudyID    Count       `json:"study_id" doc:"within the journal"`
-	Name       string      `json:"name"`
-	Directions []string    `json:"directions" doc:"minimize or maximize, one for each objective"`
-	Metrics    []string    `json:"metrics" doc:"names of the objectives"`
-	Unit       string      `json:"unit" doc:"what steps count, empty if it is not said"`
-	Seed       *Count      `json:"seed" nullable:"true"`
-	CreatedMS  int64       `json:"created_ms"`
-	LastMS     int64       `json:"last_ms" doc:"the last sign of life of any trial"`
-	Seq        Count       `json:"seq" doc:"operations in the journal as of this answer"`
-	Trials     int         `json:"trials"`
-	States     StateCounts `json:"states"`
-	Best       *BestTrial  `json:"best,omitempty" doc:"of a study with one objective that has one; of several see the front"`
-	Sampler    string      `json:"sampler"`
-	Pruner     string      `json:"pruner"`
-}
-
-// StateCounts is the number of trials in every state.
-type StateCounts struct {
-	Waiting  int `json:"waiting"`
-	Running  int `json:"running"`
-	Paused   int `json:"paused"`
-	Complete int `json:"complete"`
-	Pruned   int `json:"pruned"`
-	Failed   int `json:"failed"`
-}
-
-// BestTrial names a trial and its values.
-type BestTrial struct {
-	Number int     `json:"number"`
-	Values Numbers `json:"values"`
-}
-
-func (l *journalLog) itemOf(snap *study.Snapshot, st *study.Study) StudyItem {
+func (l *journalLog) itemOf(snap *study.Snapshot, st *study.Study) wire.StudyItem {
 	c := st.Counts()
-	v := StudyItem{
-		ID: studyID(l.path, st.ID), Journal: l.path, StudyID: Count(st.ID), Name: st.Config.Name, Directions: st.DirectionNames(),
+	v := wire.StudyItem{
+		ID: studyID(l.path, st.ID), Journal: l.path, StudyID: wire.Count(st.ID), Name: st.Config.Name, Directions: st.DirectionNames(),
 		Metrics: st.ObjectiveNames(), Unit: st.Config.ResourceUnit, CreatedMS: int64(st.CreatedMillis),
-		Seq: Count(snap.Seq()), Trials: st.NumTrials(), Sampler: sampler.TextOf(st),
+		Seq: wire.Count(snap.Seq()), Trials: st.NumTrials(), Sampler: sampler.TextOf(st),
 		Pruner: pruner.TextOf(st),
-		States: StateCounts{c[study.Waiting], c[study.Running], c[study.Paused], c[study.Complete], c[study.Pruned], c[study.Failed]},
+		States: wire.StateCounts{Waiting: c[study.Waiting], Running: c[study.Running], Paused: c[study.Paused],
+			Complete: c[study.Complete], Pruned: c[study.Pruned], Failed: c[study.Failed]},
 	}
 	if st.Config.Seed != nil {
-		seed := Count(*st.Config.Seed)
+		seed := wire.Count(*st.Config.Seed)
 		v.Seed = &seed
 	}
 	best, last := l.digests.of(snap, st)
 	if best != nil {
-		v.Best = &BestTrial{int(best.Number), best.Values}
+		v.Best = &wire.BestTrial{Number: int(best.Number), Values: best.Values}
 	}
 	v.LastMS = last
 	return v
@@ -110,33 +76,19 @@ type studyListInput struct {
 	Cursor string `query:"cursor" maxLength:"200"`
 }
 
-// StudyPage is a part of the list of studies.
-type StudyPage struct {
-	Items  []StudyItem   `json:"items" doc:"the one that changed last first"`
-	Next   string        `json:"next" doc:"the cursor of the next page, empty on the last"`
-	Total  int           `json:"total"`
-	Faulty []FaultyStudy `json:"faulty" doc:"journals that cannot be read"`
-}
-
-// FaultyStudy is a journal that cannot be read.
-type FaultyStudy struct {
-	Journal string `json:"journal"`
-	Error   string `json:"error"`
-}
-
-func (s *Server) listStudies(_ context.Context, in *studyListInput) (*struct{ Body StudyPage }, error) {
+func (s *Server) listStudies(_ context.Context, in *studyListInput) (*struct{ Body wire.StudyPage }, error) {
 	from, err := indexCursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	page := StudyPage{Items: []StudyItem{}, Faulty: []FaultyStudy{}}
+	page := wire.StudyPage{Items: []wire.StudyItem{}, Faulty: []wire.FaultyStudy{}}
 	found := finder(in.Text)
 	for _, log := range s.studies.all() {
 		log.mu.Lock()
 		items, err := log.items, log.err
 		log.mu.Unlock()
 		if err != nil {
-			page.Faulty = append(page.Faulty, FaultyStudy{log.path, s.withoutRoot(err.Error())})
+			page.Faulty = append(page.Faulty, wire.FaultyStudy{Journal: log.path, Error: s.withoutRoot(err.Error())})
 		}
 		for _, item := range items {
 			if found(item.Name) || found(item.Journal) {
@@ -144,10 +96,10 @@ func (s *Server) listStudies(_ context.Context, in *studyListInput) (*struct{ Bo
 			}
 		}
 	}
-	slices.SortStableFunc(page.Items, func(a, b StudyItem) int { return cmp.Compare(b.LastMS, a.LastMS) })
+	slices.SortStableFunc(page.Items, func(a, b wire.StudyItem) int { return cmp.Compare(b.LastMS, a.LastMS) })
 	page.Total = len(page.Items)
 	page.Items, page.Next = pageOf(page.Items, from, pageSize(in.Limit))
-	return &struct{ Body StudyPage }{page}, nil
+	return &struct{ Body wire.StudyPage }{page}, nil
 }
 
 func (s *Server) registerStudies(api huma.API) {
@@ -159,7 +111,7 @@ func (s *Server) registerStudies(api huma.API) {
 	huma.Register(api, get("/{id}/trials/{number}/should-prune", "should-prune", "Whether a trial is worth going on with"), s.shouldPrune)
 	columns := get("/{id}/columns", "study-columns", "All trials of a study by column")
 	columns.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
-		"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[TrialColumns](), true, "")},
+		"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.TrialColumns](), true, "")},
 		packedType:         {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "a PackedHead as the first line, and the bytes of the columns: docs/http-api.md has the layout"}},
 	}}}
 	huma.Register(api, columns, s.studyColumns)

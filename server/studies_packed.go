@@ -8,30 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 )
 
 // packedType is the content type of columns as arrays of numbers, which a client uses
 // as they are instead of reading them digit by digit.
 const packedType = "application/vnd.foldlog.columns"
-
-// PackedHead is the first line of packed columns. Spaces before its end make its length
-// a multiple of 8; the bytes of the columns follow.
-type PackedHead struct {
-	Seq     Count          `json:"seq" doc:"operations in the journal as of this answer"`
-	Trials  int            `json:"trials" doc:"the length of every column"`
-	Columns []PackedColumn `json:"columns"`
-}
-
-// PackedColumn says where a column is and what its numbers mean.
-type PackedColumn struct {
-	Of   string `json:"of" enum:"number,state,value,param,started,ended,worker"`
-	Name string `json:"name" doc:"of a parameter, or the objective of a value, from 0"`
-	Kind string `json:"kind" enum:"u8,u16,u32,f64" doc:"little-endian; NaN is no number at all"`
-	At   int    `json:"at" doc:"where it begins, in bytes after the first line: a multiple of 8"`
-	// Of a state the number is a letter, as in TrialColumns.
-	Values []json.RawMessage `json:"values,omitzero" doc:"if it is there the numbers are places in it, from 1, and 0 is none"`
-}
 
 // acceptsPacked tells whether a client asks for packed columns by name.
 func acceptsPacked(accept string) bool {
@@ -45,7 +28,7 @@ func acceptsPacked(accept string) bool {
 
 // packer lays columns out behind each other.
 type packer struct {
-	head PackedHead
+	head wire.PackedHead
 	data []byte
 }
 
@@ -53,7 +36,7 @@ func (p *packer) begin(of, name, kind string, values []json.RawMessage) {
 	for len(p.data)%8 != 0 {
 		p.data = append(p.data, 0)
 	}
-	p.head.Columns = append(p.head.Columns, PackedColumn{Of: of, Name: name, Kind: kind, At: len(p.data), Values: values})
+	p.head.Columns = append(p.head.Columns, wire.PackedColumn{Of: of, Name: name, Kind: kind, At: len(p.data), Values: values})
 }
 
 func (p *packer) floats(of, name string, list []float64) {
@@ -149,7 +132,7 @@ func packColumns(seq uint64, st *study.Study, list []sortedTrial) ([]byte, error
 			}
 		}
 	}
-	p := &packer{head: PackedHead{Seq: Count(seq), Trials: n, Columns: []PackedColumn{}}, data: make([]byte, 0, n*(32+8*len(values)))}
+	p := &packer{head: wire.PackedHead{Seq: wire.Count(seq), Trials: n, Columns: []wire.PackedColumn{}}, data: make([]byte, 0, n*(32+8*len(values)))}
 	p.codes("number", "", numbers, most, nil)
 	p.codes("state", "", states, 'z', nil)
 	for k, v := range values {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -71,14 +72,14 @@ func accepting(kinds string) func(*http.Request) {
 }
 
 // unpack reads packed columns as their document says.
-func unpack(t *testing.T, b []byte) (PackedHead, func(c PackedColumn) []float64) {
+func unpack(t *testing.T, b []byte) (wire.PackedHead, func(c wire.PackedColumn) []float64) {
 	t.Helper()
 	line, data, ok := bytes.Cut(b, []byte("\n"))
-	var head PackedHead
+	var head wire.PackedHead
 	if err := json.Unmarshal(line, &head); err != nil || !ok || (len(line)+1)%8 != 0 {
 		t.Fatalf("%v: %d bytes: %s", err, len(line), line)
 	}
-	return head, func(c PackedColumn) []float64 {
+	return head, func(c wire.PackedColumn) []float64 {
 		size := map[string]int{"u8": 1, "u16": 2, "u32": 4, "f64": 8}[c.Kind]
 		if c.At%8 != 0 || c.At+size*head.Trials > len(data) {
 			t.Fatalf("column %+v of %d bytes", c, len(data))
@@ -153,10 +154,10 @@ func TestPackedColumnsSayWhatJSONSays(t *testing.T) {
 		}
 	}
 	// A value is NaN where a trial has none, a parameter null.
-	same(t, PackedColumn{Of: "params"}, params, plain.Params)
+	same(t, wire.PackedColumn{Of: "params"}, params, plain.Params)
 }
 
-func same[T any](t *testing.T, c PackedColumn, got, want T) {
+func same[T any](t *testing.T, c wire.PackedColumn, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%+v (-want +got):\n%s", c, diff)
@@ -164,7 +165,7 @@ func same[T any](t *testing.T, c PackedColumn, got, want T) {
 }
 
 // meant is what the numbers of a column mean, as JSON has it.
-func meant(t *testing.T, c PackedColumn, list []float64) []any {
+func meant(t *testing.T, c wire.PackedColumn, list []float64) []any {
 	t.Helper()
 	out := make([]any, len(list))
 	for i, v := range list {

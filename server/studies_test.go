@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/foldlog/foldlog/journal"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -55,7 +56,7 @@ func TestWorkersAskAndTellThroughTheServer(t *testing.T) {
 	for w := range workers {
 		all.Go(func() {
 			for range each {
-				var asked TrialItem
+				var asked wire.TrialItem
 				s.post(base+"/ask", map[string]any{}, &asked)
 				path := fmt.Sprintf("%s/trials/%d", base, asked.Number)
 				s.post(path+"/report", map[string]any{"step": 1, "values": []any{"NaN"}}, nil)
@@ -64,12 +65,12 @@ func TestWorkersAskAndTellThroughTheServer(t *testing.T) {
 		})
 	}
 	all.Wait()
-	var d StudyDetail
+	var d wire.StudyDetail
 	s.get(base, &d)
 	if d.Trials != workers*each || d.States.Complete != workers*each || d.Best == nil || d.Best.Values[0] != 0 || *d.Seed != math.MaxUint64 {
 		t.Errorf("%+v", d)
 	}
-	var page TrialPage
+	var page wire.TrialPage
 	s.get(base+"/trials?sort=-value&where=value%3E3&limit=3", &page)
 	if page.Total != 20 || len(page.Items) != 3 || page.Items[0].Values[0] != 7 || page.Items[0].Reports != 1 || page.Next == "" {
 		t.Errorf("%+v", page)
@@ -78,12 +79,12 @@ func TestWorkersAskAndTellThroughTheServer(t *testing.T) {
 	if page.Total != 2 || page.Items[0].Number != 38 {
 		t.Errorf("%+v", page)
 	}
-	var columns TrialColumns
+	var columns wire.TrialColumns
 	s.get(base+"/columns?state=complete", &columns)
 	if len(columns.Numbers) != 40 || len(columns.Values[0]) != 40 || len(columns.States) != 40 || len(columns.Params) != 2 {
 		t.Errorf("%+v", columns)
 	}
-	var importance Importance
+	var importance wire.Importance
 	s.eventually("importance is computed", func() bool {
 		s.get(base+"/importance", &importance)
 		return !importance.Pending
@@ -102,7 +103,7 @@ func TestWorkersAskAndTellThroughTheServer(t *testing.T) {
 func TestOnlyTheOwnerEndsAManagedTrial(t *testing.T) {
 	s := newSite(t, Options{})
 	base := "/api/v1/studies/" + newStudy(s, "s.atj")
-	var asked TrialItem
+	var asked wire.TrialItem
 	s.post(base+"/ask", map[string]any{"lease_ms": 60_000, "worker": "77"}, &asked)
 	if !asked.Managed || *asked.Worker != 77 || asked.Epoch != 1 || asked.LeaseMS != 60_000 {
 		t.Fatalf("%+v", asked)
@@ -133,18 +134,18 @@ func TestOnlyTheOwnerEndsAManagedTrial(t *testing.T) {
 	s.post(path+"/report", mine(map[string]any{"step": 3, "values": []float64{0.5}}), nil)
 	tell := mine(map[string]any{"error": "out of memory", "retries": 1})
 	for range 2 {
-		var told TrialItem
+		var told wire.TrialItem
 		s.post(path+"/tell", tell, &told)
 		if told.State != "failed" || told.Error != "out of memory" {
 			t.Errorf("%+v", told)
 		}
 	}
-	var page TrialPage
+	var page wire.TrialPage
 	s.get(base+"/trials", &page)
 	if page.Total != 2 || page.Items[1].State != "waiting" || *page.Items[1].RetryOf != 0 || page.Items[1].Attempt != 2 {
 		t.Errorf("%+v", page)
 	}
-	var claimed TrialItem
+	var claimed wire.TrialItem
 	s.post(base+"/trials/1/claim", map[string]any{"lease_ms": 1000, "worker": "5"}, &claimed)
 	if claimed.State != "running" || *claimed.Worker != 5 || string(claimed.Params) != string(asked.Params) {
 		t.Errorf("%+v", claimed)
@@ -158,9 +159,9 @@ func TestAnAskThatIsRepeatedWithItsKeyIsTheSameTrial(t *testing.T) {
 	s := newSite(t, Options{})
 	base := "/api/v1/studies/" + newStudy(s, "s.atj")
 	for _, body := range []map[string]any{{"key": "raw"}, {"key": "managed", "lease_ms": 60_000}, {"key": "mine", "lease_ms": 60_000, "worker": "77"}} {
-		var first, again TrialItem
+		var first, again wire.TrialItem
 		var all sync.WaitGroup
-		for _, into := range []*TrialItem{&first, &again} {
+		for _, into := range []*wire.TrialItem{&first, &again} {
 			all.Go(func() { s.post(base+"/ask", body, into) })
 		}
 		all.Wait()
@@ -174,7 +175,7 @@ func TestAnAskThatIsRepeatedWithItsKeyIsTheSameTrial(t *testing.T) {
 			t.Errorf("%v: %d %s", body, a.status, a.body)
 		}
 	}
-	var page TrialPage
+	var page wire.TrialPage
 	s.get(base+"/trials", &page)
 	if page.Total != 3 {
 		t.Errorf("%d trials", page.Total)
@@ -184,7 +185,7 @@ func TestAnAskThatIsRepeatedWithItsKeyIsTheSameTrial(t *testing.T) {
 func TestWhatIsEnqueuedIsAskedForFirst(t *testing.T) {
 	s := newSite(t, Options{})
 	base := "/api/v1/studies/" + newStudy(s, "s.atj")
-	var first, again Enqueued
+	var first, again wire.Enqueued
 	body := map[string]any{"params": map[string]any{"x": 0.25, "n": 3}, "key": "baseline", "raw": true}
 	s.post(base+"/enqueue", body, &first)
 	s.post(base+"/enqueue", body, &again)
@@ -194,7 +195,7 @@ func TestWhatIsEnqueuedIsAskedForFirst(t *testing.T) {
 	if a := s.do("POST", base+"/enqueue", map[string]any{"params": map[string]any{"x": 2}}); a.status != 422 {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	var asked TrialItem
+	var asked wire.TrialItem
 	s.post(base+"/ask", map[string]any{}, &asked)
 	if diff := cmp.Diff(`{"x":0.25,"n":3}`, string(asked.Params)); diff != "" && string(asked.Params) != `{"n":3,"x":0.25}` {
 		t.Error(diff)
@@ -204,9 +205,9 @@ func TestWhatIsEnqueuedIsAskedForFirst(t *testing.T) {
 	if a := s.do("POST", base+"/attrs", map[string]any{"key": "foldlog:x", "value": 1}); a.status != 422 {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	var d StudyDetail
+	var d wire.StudyDetail
 	s.get(base, &d)
-	var trial TrialDetail
+	var trial wire.TrialDetail
 	s.get(fmt.Sprintf("%s/trials/%d", base, asked.Number), &trial)
 	if string(d.Attrs) != `{"team":{"a":1}}` || string(trial.UserAttrs) != `{"note":"x"}` || trial.Attrs != 1 {
 		t.Errorf("%s %s", d.Attrs, trial.UserAttrs)
@@ -220,7 +221,7 @@ func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
 	s.post(base+"/ask", map[string]any{}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
 	defer cancel()
-	var d StudyDetail
+	var d wire.StudyDetail
 	s.get(base, &d)
 	// The stream begins with what is there when it is opened: a seq that is older is
 	// answered with a reset.
@@ -232,7 +233,7 @@ func TestOtherProcessesWriteWhileTheServerDoes(t *testing.T) {
 				numbers <- -1
 				return false
 			}
-			var live LiveTrials
+			var live wire.LiveTrials
 			unmarshal(t, data, &live)
 			for _, it := range live.Items {
 				numbers <- it.Number
@@ -268,7 +269,7 @@ func TestARequestThatIsSentAgainMeanwhileIsAnsweredAsTheFirstTime(t *testing.T) 
 	s := newSite(t, Options{})
 	base := "/api/v1/studies/" + newStudy(s, "s.atj")
 	for round := range 5 {
-		var d StudyDetail
+		var d wire.StudyDetail
 		s.get(base, &d)
 		op := fmt.Sprintf(`{"kind":"create-trial","study":0,"trial":%d,"number":%[1]d,"template":{"fixed":{},"parent":null}}`, round)
 		body := map[string]any{"id": fmt.Sprintf("request-%d", round), "after": fmt.Sprint(uint64(d.Seq)), "ops": []any{json.RawMessage(op)}}
@@ -276,7 +277,7 @@ func TestARequestThatIsSentAgainMeanwhileIsAnsweredAsTheFirstTime(t *testing.T) 
 		for range 6 {
 			all.Go(func() {
 				a := s.do("POST", "/api/v1/journals/ops?path=s.atj", body)
-				var got OpsAnswer
+				var got wire.OpsAnswer
 				if a.status != 200 || json.Unmarshal(a.body, &got) != nil || got.Seq != d.Seq+1 {
 					t.Errorf("after %d: %d %s", uint64(d.Seq), a.status, a.body)
 				}
@@ -368,7 +369,7 @@ func TestAnOlderHeadTakesTheJournalsPlace(t *testing.T) {
 	for range 3 {
 		s.post(base+"/ask", map[string]any{}, nil)
 	}
-	var d StudyDetail
+	var d wire.StudyDetail
 	if s.get(base, &d); d.Trials != 4 {
 		t.Fatalf("%+v", d)
 	}
@@ -383,7 +384,7 @@ func TestAnOlderHeadTakesTheJournalsPlace(t *testing.T) {
 		s.get(base, &d)
 		return d.Trials == 1
 	})
-	var asked TrialItem
+	var asked wire.TrialItem
 	s.post(base+"/ask", map[string]any{}, &asked)
 	if s.get(base, &d); asked.Number != 1 || d.Trials != 2 {
 		t.Errorf("trial %d of %d", asked.Number, d.Trials)
@@ -398,12 +399,12 @@ func TestAnotherJournalTakesTheJournalsPlace(t *testing.T) {
 	os.RemoveAll(filepath.Join(s.root, "s.atj"))
 	os.RemoveAll(filepath.Join(s.root, "s.atj.d"))
 	newStudy(s, "s.atj")
-	var d StudyDetail
+	var d wire.StudyDetail
 	s.eventually("the other journal is seen", func() bool {
 		a := s.do("GET", base, nil)
 		return a.status == 200 && json.Unmarshal(a.body, &d) == nil && d.Trials == 0
 	})
-	var asked TrialItem
+	var asked wire.TrialItem
 	s.eventually("the other journal is written to", func() bool {
 		a := s.do("POST", base+"/ask", map[string]any{})
 		return a.status == 200 && json.Unmarshal(a.body, &asked) == nil
@@ -418,11 +419,11 @@ func TestStudiesComeAndGo(t *testing.T) {
 	id := newStudy(s, "s.atj", study.Minimize, study.Maximize)
 	for _, values := range [][]float64{{1, 1}, {2, 2}, {3, 1}} {
 		s.post("/api/v1/studies/"+id+"/ask", map[string]any{}, nil)
-		var page TrialPage
+		var page wire.TrialPage
 		s.get("/api/v1/studies/"+id+"/trials?state=running", &page)
 		s.post(fmt.Sprintf("/api/v1/studies/%s/trials/%d/tell", id, page.Items[0].Number), map[string]any{"values": values}, nil)
 	}
-	var front Front
+	var front wire.Front
 	s.eventually("the front is computed", func() bool {
 		s.get("/api/v1/studies/"+id+"/front", &front)
 		return !front.Pending
@@ -437,7 +438,7 @@ func TestStudiesComeAndGo(t *testing.T) {
 	if a := s.do("GET", "/api/v1/studies/"+id, nil); a.status != 404 {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	var list StudyPage
+	var list wire.StudyPage
 	s.get("/api/v1/studies", &list)
 	if list.Total != 0 {
 		t.Errorf("%+v", list)
@@ -458,7 +459,7 @@ func TestADeletedStudyIsNotListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.eventually("the study is gone", func() bool {
-		var list StudyPage
+		var list wire.StudyPage
 		s.get("/api/v1/studies", &list)
 		return list.Total == 0
 	})
@@ -472,7 +473,7 @@ func TestADeletedStudyIsNotListed(t *testing.T) {
 func TestARepeatedTellCarriesOutWhatFollows(t *testing.T) {
 	s := newSite(t, Options{})
 	base := "/api/v1/studies/" + newStudy(s, "s.atj")
-	var asked TrialItem
+	var asked wire.TrialItem
 	s.post(base+"/ask", map[string]any{"lease_ms": 60_000, "worker": "77"}, &asked)
 	j, err := study.OpenJournal(t.Context(), filepath.Join(s.root, "s.atj"), journal.WriterOptions{})
 	if err != nil {
@@ -487,7 +488,7 @@ func TestARepeatedTellCarriesOutWhatFollows(t *testing.T) {
 	for range 2 {
 		s.post(base+"/trials/0/tell", map[string]any{"worker": "77", "epoch": "1", "error": "oom", "retries": 1}, nil)
 	}
-	var page TrialPage
+	var page wire.TrialPage
 	if s.get(base+"/trials", &page); page.Total != 2 || page.Items[1].State != "waiting" {
 		t.Errorf("%+v", page)
 	}

@@ -14,55 +14,28 @@ import (
 
 	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/runner"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/pruner"
 )
 
-// StudyDetail is one study.
-type StudyDetail struct {
-	StudyItem
-	Space []ParamSpace `json:"space" doc:"the declared parameters"`
-	Attrs Object       `json:"attrs" doc:"user attributes"`
-}
-
-// ParamSpace is one declared parameter.
-type ParamSpace struct {
-	Name    string  `json:"name"`
-	Type    string  `json:"type" enum:"float,int,categorical,bool,other"`
-	Low     *Number `json:"low" nullable:"true"`
-	High    *Number `json:"high" nullable:"true"`
-	Log     bool    `json:"log" doc:"drawn in the logarithm"`
-	Step    *Number `json:"step" nullable:"true" doc:"null without a grid"`
-	Choices []Any   `json:"choices" doc:"of a categorical parameter"`
-	// When is what the parameter depends on.
-	When []ParamWhen `json:"when" doc:"what it is there for, all of them; empty for always"`
-}
-
-// ParamWhen is what a parameter depends on.
-type ParamWhen struct {
-	Param  string `json:"param" doc:"the other parameter"`
-	Values []Any  `json:"values" doc:"that it may have; empty for a range"`
-	Low    Any    `json:"low" doc:"the least value, null if it is open"`
-	High   Any    `json:"high" doc:"the greatest value, null if it is open"`
-}
-
-func whenOf(st *study.Study, c study.Condition) ParamWhen {
+func whenOf(st *study.Study, c study.Condition) wire.ParamWhen {
 	values, low, high := c.JSON(st.Config.Space.Dist(c.Param))
-	v := ParamWhen{Param: c.Param, Values: []Any{}, Low: Any(low), High: Any(high)}
+	v := wire.ParamWhen{Param: c.Param, Values: []wire.Any{}, Low: wire.Any(low), High: wire.Any(high)}
 	for _, value := range values {
-		v.Values = append(v.Values, Any(value))
+		v.Values = append(v.Values, wire.Any(value))
 	}
 	return v
 }
 
-func spaceOf(st *study.Study) []ParamSpace {
-	list := []ParamSpace{}
+func spaceOf(st *study.Study) []wire.ParamSpace {
+	list := []wire.ParamSpace{}
 	if st.Config.Space == nil {
 		return list
 	}
-	num := func(v float64) *Number { n := Number(v); return &n }
+	num := func(v float64) *wire.Number { n := wire.Number(v); return &n }
 	for _, p := range st.Config.Space.Params {
-		v := ParamSpace{Name: p.Name, Type: "other", Choices: []Any{}, When: []ParamWhen{}}
+		v := wire.ParamSpace{Name: p.Name, Type: "other", Choices: []wire.Any{}, When: []wire.ParamWhen{}}
 		switch d := p.Dist.(type) {
 		case study.FloatDist:
 			v.Type, v.Log, v.Low, v.High = "float", d.Log, num(d.Low), num(d.High)
@@ -79,7 +52,7 @@ func spaceOf(st *study.Study) []ParamSpace {
 		case *study.CatDist:
 			v.Type = "categorical"
 			for _, c := range d.Choices {
-				v.Choices = append(v.Choices, Any(c.Value.JSON))
+				v.Choices = append(v.Choices, wire.Any(c.Value.JSON))
 			}
 		}
 		for _, c := range p.When {
@@ -94,16 +67,16 @@ type studyInput struct {
 	ID string `path:"id" maxLength:"64" doc:"of the study in this API"`
 }
 
-func (s *Server) getStudy(ctx context.Context, in *studyInput) (*struct{ Body StudyDetail }, error) {
+func (s *Server) getStudy(ctx context.Context, in *studyInput) (*struct{ Body wire.StudyDetail }, error) {
 	log, snap, st, err := s.study(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body StudyDetail }{StudyDetail{log.itemOf(snap, st), spaceOf(st), attrsOf(st.Attrs())}}, nil
+	return &struct{ Body wire.StudyDetail }{wire.StudyDetail{StudyItem: log.itemOf(snap, st), Space: spaceOf(st), Attrs: attrsOf(st.Attrs())}}, nil
 }
 
 // attrsOf is the user attributes, without those that are Foldlog's own.
-func attrsOf(attrs iter.Seq2[string, study.Attr]) Object {
+func attrsOf(attrs iter.Seq2[string, study.Attr]) wire.Object {
 	found := map[string]json.RawMessage{}
 	for key, attr := range attrs {
 		if !strings.HasPrefix(key, study.SystemPrefix) {
@@ -117,43 +90,17 @@ func attrsOf(attrs iter.Seq2[string, study.Attr]) Object {
 	return b
 }
 
-// TrialItem is a trial in a list.
-type TrialItem struct {
-	Number      int     `json:"number" doc:"within the study, from 0"`
-	ID          Count   `json:"id" doc:"within the journal"`
-	State       string  `json:"state" enum:"waiting,running,paused,complete,pruned,failed"`
-	Values      Numbers `json:"values" doc:"final, one for each objective; empty without"`
-	Params      Object  `json:"params"`
-	Fixed       Object  `json:"fixed" doc:"given in advance"`
-	Managed     bool    `json:"managed" doc:"claimed by an owner, who must show worker and epoch"`
-	Worker      *Count  `json:"worker" nullable:"true" doc:"who claimed it last"`
-	Epoch       Count   `json:"epoch" doc:"how often it was claimed"`
-	LeaseMS     int64   `json:"lease_ms" doc:"how long its owner said it may be silent, 0 without"`
-	Attempt     int     `json:"attempt" doc:"from 1"`
-	MaxAttempts int     `json:"max_attempts" doc:"0 without a cap"`
-	RetryOf     *int    `json:"retry_of" nullable:"true" doc:"the trial that it repeats"`
-	CreatedMS   int64   `json:"created_ms"`
-	StartedMS   int64   `json:"started_ms" doc:"the last start, 0 before"`
-	EndedMS     int64   `json:"ended_ms" doc:"0 before"`
-	HeartbeatMS int64   `json:"heartbeat_ms" doc:"the last sign of life, 0 without"`
-	Error       string  `json:"error" doc:"why it failed; in lists cut to 300 characters: the first line and the end"`
-	Reports     int     `json:"reports" doc:"intermediate values"`
-	LastStep    *Count  `json:"last_step" nullable:"true" doc:"of the last report"`
-	Attrs       int     `json:"attrs" doc:"how many attributes it has"`
-	Run         string  `json:"run" doc:"slug of the run that its metrics are kept as, empty without"`
-}
-
-func trialItem(snap *study.Snapshot, st *study.Study, t *study.Trial) TrialItem {
-	v := TrialItem{
-		Number: int(t.Number), ID: Count(t.ID), State: t.State.Name(), Values: t.Values,
-		Params: study.AppendParams(nil, t.Params), Fixed: fixedOf(st, t), Managed: t.Managed, Epoch: Count(t.Epoch),
+func trialItem(snap *study.Snapshot, st *study.Study, t *study.Trial) wire.TrialItem {
+	v := wire.TrialItem{
+		Number: int(t.Number), ID: wire.Count(t.ID), State: t.State.Name(), Values: t.Values,
+		Params: study.AppendParams(nil, t.Params), Fixed: fixedOf(st, t), Managed: t.Managed, Epoch: wire.Count(t.Epoch),
 		LeaseMS: t.Lease().Milliseconds(), Attempt: int(t.Attempt), MaxAttempts: int(t.MaxAttempts),
 		CreatedMS: int64(t.CreatedMillis), StartedMS: int64(t.StartedMillis), EndedMS: int64(t.EndedMillis), HeartbeatMS: int64(t.HeartbeatMillis),
 		Error: cutError(t.Error, 300), Reports: t.NumReports(), Attrs: userAttrs(t),
 	}
 	v.Run, _ = runner.TrialRun(t)
 	if t.Epoch > 0 {
-		worker := Count(t.Owner)
+		worker := wire.Count(t.Owner)
 		v.Worker = &worker
 	}
 	if id, ok := t.Parent(); ok {
@@ -163,7 +110,7 @@ func trialItem(snap *study.Snapshot, st *study.Study, t *study.Trial) TrialItem 
 		}
 	}
 	if step, _, ok := t.LastReport(); ok {
-		last := Count(step)
+		last := wire.Count(step)
 		v.LastStep = &last
 	}
 	return v
@@ -207,7 +154,7 @@ func cutError(s string, n int) string {
 	return first + "\n" + rest
 }
 
-func fixedOf(st *study.Study, t *study.Trial) Object {
+func fixedOf(st *study.Study, t *study.Trial) wire.Object {
 	if t.Template == nil {
 		return nil
 	}
@@ -229,21 +176,13 @@ type trialListInput struct {
 	Cursor string   `query:"cursor" maxLength:"200"`
 }
 
-// TrialPage is a part of a study's trials.
-type TrialPage struct {
-	Items []TrialItem `json:"items"`
-	Next  string      `json:"next" doc:"the cursor of the next page, empty on the last"`
-	Total int         `json:"total" doc:"trials that match"`
-	Seq   Count       `json:"seq" doc:"operations in the journal as of this answer"`
-}
-
 // sortedTrial is a trial with what it is ordered by.
 type sortedTrial struct {
 	trial *study.Trial
 	key   sortKey
 }
 
-func (s *Server) listTrials(ctx context.Context, in *trialListInput) (*struct{ Body TrialPage }, error) {
+func (s *Server) listTrials(ctx context.Context, in *trialListInput) (*struct{ Body wire.TrialPage }, error) {
 	_, snap, st, err := s.study(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -259,12 +198,12 @@ func (s *Server) listTrials(ctx context.Context, in *trialListInput) (*struct{ B
 	if in.Cursor == "" {
 		from = in.Offset
 	}
-	page := TrialPage{Items: []TrialItem{}, Total: len(list), Seq: Count(snap.Seq())}
+	page := wire.TrialPage{Items: []wire.TrialItem{}, Total: len(list), Seq: wire.Count(snap.Seq())}
 	list, page.Next = pageOf(list, from, pageSize(in.Limit))
 	for _, t := range list {
 		page.Items = append(page.Items, trialItem(snap, st, t.trial))
 	}
-	return &struct{ Body TrialPage }{page}, nil
+	return &struct{ Body wire.TrialPage }{page}, nil
 }
 
 func chooseTrials(snap *study.Snapshot, st *study.Study, in *trialListInput) ([]sortedTrial, error) {
@@ -365,21 +304,6 @@ type trialInput struct {
 	Number uint64 `path:"number"`
 }
 
-// TrialDetail is one trial.
-type TrialDetail struct {
-	TrialItem
-	FullError string     `json:"full_error"`
-	UserAttrs Object     `json:"user_attrs"`
-	Curve     TrialCurve `json:"curve" doc:"every report in the order written; a step may come again, the last one counts"`
-	Lineage   []int      `json:"lineage" doc:"the trials that it repeats, newest first"`
-}
-
-// TrialCurve is reports by column.
-type TrialCurve struct {
-	Steps  Integers  `json:"steps"`
-	Values []Numbers `json:"values" doc:"one column for each objective"`
-}
-
 // trial finds a trial or answers 404.
 func (s *Server) trial(ctx context.Context, id string, number uint64) (*journalLog, *study.Snapshot, *study.Study, *study.Trial, error) {
 	log, snap, st, err := s.study(ctx, id)
@@ -393,15 +317,15 @@ func (s *Server) trial(ctx context.Context, id string, number uint64) (*journalL
 	return log, snap, st, t, nil
 }
 
-func (s *Server) getTrial(ctx context.Context, in *trialInput) (*struct{ Body TrialDetail }, error) {
+func (s *Server) getTrial(ctx context.Context, in *trialInput) (*struct{ Body wire.TrialDetail }, error) {
 	_, snap, st, t, err := s.trial(ctx, in.ID, in.Number)
 	if err != nil {
 		return nil, err
 	}
-	d := TrialDetail{TrialItem: trialItem(snap, st, t), FullError: t.Error, UserAttrs: attrsOf(t.Attrs()), Lineage: []int{}}
-	d.Curve.Steps, d.Curve.Values = Integers{}, make([]Numbers, len(st.Config.Directions))
+	d := wire.TrialDetail{TrialItem: trialItem(snap, st, t), FullError: t.Error, UserAttrs: attrsOf(t.Attrs()), Lineage: []int{}}
+	d.Curve.Steps, d.Curve.Values = wire.Integers{}, make([]wire.Numbers, len(st.Config.Directions))
 	for i := range d.Curve.Values {
-		d.Curve.Values[i] = Numbers{}
+		d.Curve.Values[i] = wire.Numbers{}
 	}
 	for step, values := range t.Reports() {
 		d.Curve.Steps = append(d.Curve.Steps, int64(step))
@@ -418,17 +342,10 @@ func (s *Server) getTrial(ctx context.Context, in *trialInput) (*struct{ Body Tr
 			d.Lineage = append(d.Lineage, int(p.Number))
 		}
 	}
-	return &struct{ Body TrialDetail }{d}, nil
+	return &struct{ Body wire.TrialDetail }{d}, nil
 }
 
-// PruneVerdict tells whether a trial is worth going on with.
-type PruneVerdict struct {
-	Prune  bool   `json:"prune"`
-	Pruner string `json:"pruner" doc:"the study's, as it was named"`
-	Step   *Count `json:"step" nullable:"true" doc:"of the last report"`
-}
-
-func (s *Server) shouldPrune(ctx context.Context, in *trialInput) (*struct{ Body PruneVerdict }, error) {
+func (s *Server) shouldPrune(ctx context.Context, in *trialInput) (*struct{ Body wire.PruneVerdict }, error) {
 	_, snap, st, t, err := s.trial(ctx, in.ID, in.Number)
 	if err != nil {
 		return nil, err
@@ -437,10 +354,10 @@ func (s *Server) shouldPrune(ctx context.Context, in *trialInput) (*struct{ Body
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	v := PruneVerdict{Prune: p.Prune(pruner.NewHistory(snap, st), t), Pruner: pruner.TextOf(st)}
+	v := wire.PruneVerdict{Prune: p.Prune(pruner.NewHistory(snap, st), t), Pruner: pruner.TextOf(st)}
 	if step, _, ok := t.LastReport(); ok {
-		last := Count(step)
+		last := wire.Count(step)
 		v.Step = &last
 	}
-	return &struct{ Body PruneVerdict }{v}, nil
+	return &struct{ Body wire.PruneVerdict }{v}, nil
 }

@@ -11,19 +11,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/internal/serde"
+	"github.com/foldlog/foldlog/server/internal/wire"
 	"github.com/foldlog/foldlog/study"
 	"github.com/foldlog/foldlog/study/asktell"
 )
 
-// FenceBody is what the owner of a managed trial shows.
-type FenceBody struct {
-	Worker *Count `json:"worker,omitempty" nullable:"true" doc:"the owner of a managed trial, as ask told it"`
-	Epoch  *Count `json:"epoch,omitempty" nullable:"true" doc:"the claim's epoch, as ask told it"`
-}
-
-// fence is the right to change a trial: shown for a managed one, absent for a raw
+// fenceOf is the right to change a trial: shown for a managed one, absent for a raw
 // one.
-func (f FenceBody) fence(t *study.Trial) (study.Fence, error) {
+func fenceOf(f wire.FenceBody, t *study.Trial) (study.Fence, error) {
 	shown := f.Worker != nil && f.Epoch != nil
 	switch {
 	case t.Managed && !shown:
@@ -39,24 +34,24 @@ func (f FenceBody) fence(t *study.Trial) (study.Fence, error) {
 type askInput struct {
 	ID   string `path:"id" maxLength:"64"`
 	Body struct {
-		Key     string `json:"key,omitempty" maxLength:"1000" doc:"drawn by the client for each trial: the same key gives the trial that was started, as long as it runs"`
-		LeaseMS int64  `json:"lease_ms,omitempty" minimum:"0" doc:"how long the owner may be silent; makes the trial a managed one. 0 asks for a raw trial"`
-		Budget  Count  `json:"budget,omitempty" doc:"with lease_ms: reserve no trial beyond so many"`
-		Worker  *Count `json:"worker,omitempty" nullable:"true" doc:"with lease_ms: the id of the owner, below 2^53; left out: the server's"`
+		Key     string      `json:"key,omitempty" maxLength:"1000" doc:"drawn by the client for each trial: the same key gives the trial that was started, as long as it runs"`
+		LeaseMS int64       `json:"lease_ms,omitempty" minimum:"0" doc:"how long the owner may be silent; makes the trial a managed one. 0 asks for a raw trial"`
+		Budget  wire.Count  `json:"budget,omitempty" doc:"with lease_ms: reserve no trial beyond so many"`
+		Worker  *wire.Count `json:"worker,omitempty" nullable:"true" doc:"with lease_ms: the id of the owner, below 2^53; left out: the server's"`
 	}
 }
 
-type trialOutput struct{ Body TrialItem }
+type trialOutput struct{ Body wire.TrialItem }
 
 type tellInput struct {
 	ID     string `path:"id" maxLength:"64"`
 	Number uint64 `path:"number"`
 	Body   struct {
-		FenceBody
-		State   string   `json:"state,omitempty" enum:"complete,pruned,failed" doc:"complete if left out, failed if there is an error"`
-		Values  []Number `json:"values,omitempty" maxItems:"1000" doc:"of a complete trial: one for each objective"`
-		Error   string   `json:"error,omitempty" doc:"why it failed"`
-		Retries *uint64  `json:"retries,omitempty" nullable:"true" doc:"try a managed trial that failed again, so often at most"`
+		wire.FenceBody
+		State   string        `json:"state,omitempty" enum:"complete,pruned,failed" doc:"complete if left out, failed if there is an error"`
+		Values  []wire.Number `json:"values,omitempty" maxItems:"1000" doc:"of a complete trial: one for each objective"`
+		Error   string        `json:"error,omitempty" doc:"why it failed"`
+		Retries *uint64       `json:"retries,omitempty" nullable:"true" doc:"try a managed trial that failed again, so often at most"`
 	}
 }
 
@@ -64,49 +59,43 @@ type reportInput struct {
 	ID     string `path:"id" maxLength:"64"`
 	Number uint64 `path:"number"`
 	Body   struct {
-		FenceBody
-		Step   Integer  `json:"step" doc:"from 0"`
-		Values []Number `json:"values" minItems:"1" maxItems:"1000"`
+		wire.FenceBody
+		Step   wire.Integer  `json:"step" doc:"from 0"`
+		Values []wire.Number `json:"values" minItems:"1" maxItems:"1000"`
 	}
 }
 
 type renewInput struct {
 	ID     string `path:"id" maxLength:"64"`
 	Number uint64 `path:"number"`
-	Body   FenceBody
+	Body   wire.FenceBody
 }
 
 type claimInput struct {
 	ID     string `path:"id" maxLength:"64"`
 	Number uint64 `path:"number"`
 	Body   struct {
-		LeaseMS int64  `json:"lease_ms" minimum:"1" doc:"how long the owner may be silent"`
-		Worker  *Count `json:"worker,omitempty" nullable:"true" doc:"the id of the owner; left out: the server's"`
+		LeaseMS int64       `json:"lease_ms" minimum:"1" doc:"how long the owner may be silent"`
+		Worker  *wire.Count `json:"worker,omitempty" nullable:"true" doc:"the id of the owner; left out: the server's"`
 	}
 }
 
 type enqueueInput struct {
 	ID   string `path:"id" maxLength:"64"`
 	Body struct {
-		Params map[string]Any `json:"params" doc:"values given in advance; the rest is drawn"`
-		Key    string         `json:"key,omitempty" maxLength:"1000" doc:"the same key gives the same trial"`
-		Raw    bool           `json:"raw,omitempty" doc:"a raw trial, for ask without lease_ms"`
+		Params map[string]wire.Any `json:"params" doc:"values given in advance; the rest is drawn"`
+		Key    string              `json:"key,omitempty" maxLength:"1000" doc:"the same key gives the same trial"`
+		Raw    bool                `json:"raw,omitempty" doc:"a raw trial, for ask without lease_ms"`
 	}
-}
-
-// Enqueued is a trial that waits.
-type Enqueued struct {
-	Created bool `json:"created" doc:"false if the key had been used before"`
-	TrialItem
 }
 
 type attrInput struct {
 	ID   string `path:"id" maxLength:"64"`
 	Body struct {
-		FenceBody
-		Key    string  `json:"key" minLength:"1" maxLength:"1000"`
-		Value  Any     `json:"value" doc:"any JSON"`
-		Number *uint64 `json:"number,omitempty" nullable:"true" doc:"of a trial; left out: the study's"`
+		wire.FenceBody
+		Key    string   `json:"key" minLength:"1" maxLength:"1000"`
+		Value  wire.Any `json:"value" doc:"any JSON"`
+		Number *uint64  `json:"number,omitempty" nullable:"true" doc:"of a trial; left out: the study's"`
 	}
 }
 
@@ -139,10 +128,10 @@ func (s *Server) mayWrite(ctx context.Context, id string) (*journalLog, *study.S
 }
 
 // trialAfter is a trial as a snapshot has it.
-func trialAfter(snap *study.Snapshot, st *study.Study, id study.TrialID) (TrialItem, error) {
+func trialAfter(snap *study.Snapshot, st *study.Study, id study.TrialID) (wire.TrialItem, error) {
 	t, err := snap.Trial(id)
 	if err != nil {
-		return TrialItem{}, err
+		return wire.TrialItem{}, err
 	}
 	return trialItem(snap, st, t), nil
 }
@@ -201,7 +190,7 @@ func (s *Server) claim(ctx context.Context, in *claimInput) (*trialOutput, error
 }
 
 // claimTrial claims a trial, and draws the parameters that it lacks.
-func claimTrial(tx *study.Tx, t *study.Trial, leaseMS int64, worker *Count) error {
+func claimTrial(tx *study.Tx, t *study.Trial, leaseMS int64, worker *wire.Count) error {
 	switch {
 	case !t.Managed:
 		return problem(http.StatusConflict, "the trial is raw: ask without lease_ms starts it")
@@ -223,7 +212,7 @@ func claimTrial(tx *study.Tx, t *study.Trial, leaseMS int64, worker *Count) erro
 	return tx.SetLease(fence, time.Duration(leaseMS)*time.Millisecond)
 }
 
-func (s *Server) enqueue(ctx context.Context, in *enqueueInput) (*struct{ Body Enqueued }, error) {
+func (s *Server) enqueue(ctx context.Context, in *enqueueInput) (*struct{ Body wire.Enqueued }, error) {
 	log, st, err := s.mayWrite(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -250,12 +239,12 @@ func (s *Server) enqueue(ctx context.Context, in *enqueueInput) (*struct{ Body E
 	if err != nil {
 		return nil, s.answer(err)
 	}
-	return &struct{ Body Enqueued }{Enqueued{created, item}}, nil
+	return &struct{ Body wire.Enqueued }{wire.Enqueued{Created: created, TrialItem: item}}, nil
 }
 
 // paramText is a value as a person would type it: choices are JSON, of anything
 // else a text goes without its quotes.
-func paramText(st *study.Study, name string, raw Any) string {
+func paramText(st *study.Study, name string, raw wire.Any) string {
 	if _, ok := st.Config.Space.Dist(name).(*study.CatDist); ok {
 		return string(raw)
 	}
@@ -276,7 +265,7 @@ func (s *Server) setAttr(ctx context.Context, in *attrInput) (*struct{}, error) 
 		return nil, s.answer(err)
 	}
 	_, _, err = log.updateTrial(ctx, st.ID, *in.Body.Number, func(tx *study.Tx, t *study.Trial) error {
-		f, err := in.Body.fence(t)
+		f, err := fenceOf(in.Body.FenceBody, t)
 		if err != nil {
 			return err
 		}
@@ -288,7 +277,7 @@ func (s *Server) setAttr(ctx context.Context, in *attrInput) (*struct{}, error) 
 	return nil, s.answer(err)
 }
 
-func floats(ns []Number) []float64 {
+func floats(ns []wire.Number) []float64 {
 	out := make([]float64, len(ns))
 	for i, n := range ns {
 		out[i] = float64(n)
@@ -329,7 +318,7 @@ func (s *Server) tell(ctx context.Context, in *tellInput) (*trialOutput, error) 
 		return nil, err
 	}
 	snap, id, err := log.updateTrial(ctx, st.ID, in.Number, func(tx *study.Tx, t *study.Trial) error {
-		f, err := in.Body.fence(t)
+		f, err := fenceOf(in.Body.FenceBody, t)
 		if err != nil {
 			return err
 		}
@@ -363,13 +352,13 @@ func settled(tx *study.Tx, t *study.Trial) error {
 }
 
 // change makes one change to a trial.
-func (s *Server) change(ctx context.Context, id string, number uint64, show FenceBody, do func(*study.Tx, *study.Study, *study.Trial, study.Fence) error) (*trialOutput, error) {
+func (s *Server) change(ctx context.Context, id string, number uint64, show wire.FenceBody, do func(*study.Tx, *study.Study, *study.Trial, study.Fence) error) (*trialOutput, error) {
 	log, st, err := s.mayWrite(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	snap, trial, err := log.updateTrial(ctx, st.ID, number, func(tx *study.Tx, t *study.Trial) error {
-		f, err := show.fence(t)
+		f, err := fenceOf(show, t)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/foldlog/foldlog/metrics"
+	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
 // twoServers are two of one root, with projections of their own.
@@ -85,7 +86,7 @@ func TestTagsThatTwoServersEditAreAllKept(t *testing.T) {
 		})
 	}
 	all.Wait()
-	var got Labels
+	var got wire.Labels
 	sites[0].post("/api/v1/runs/run/tags", map[string]any{"add": []string{"last"}}, &got)
 	if len(got.Tags) != 2*each+1 {
 		t.Errorf("%d tags, want %d: %q", len(got.Tags), 2*each+1, got.Tags)

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/foldlog/foldlog/internal/serde"
-	"github.com/foldlog/foldlog/metrics"
 )
 
 // Count is a 64-bit counter or identity. It travels as a string, since a JSON
@@ -183,8 +182,6 @@ func (Object) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-func objectOf(m metrics.Metadata) Object { return Object(m) }
-
 // Any is any JSON value as it was written.
 type Any json.RawMessage
 
@@ -204,3 +201,25 @@ func (a *Any) UnmarshalJSON(b []byte) error {
 
 // Schema implements huma.SchemaProvider.
 func (Any) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Description: "any JSON value"} }
+
+// RawArray is an array of JSON values as they were written.
+type RawArray []byte
+
+// MarshalJSON implements json.Marshaler.
+func (a RawArray) MarshalJSON() ([]byte, error) {
+	if len(a) == 0 {
+		return []byte("[]"), nil
+	}
+	return a, nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *RawArray) UnmarshalJSON(b []byte) error {
+	*a = append(RawArray(nil), b...)
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (RawArray) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{}, Description: "any JSON values"}
+}
