@@ -22,7 +22,8 @@ type Command struct {
 	// Dir and Env are those of exec.Cmd.
 	Dir string
 	Env []string
-	// In is its standard input, nil for none. A command need not read all of it.
+	// In is its standard input, nil for none. It must not fail, and a command need not
+	// read all of it.
 	In io.Reader
 	// Out and Err get the output. They must not fail, and may be the same if they
 	// are safe for concurrent use.
@@ -39,7 +40,7 @@ type Command struct {
 
 // Run runs the command to its end, or until ctx ends; then the command is asked to
 // end, and made to after Patience. Whatever it left running is killed at its end;
-// whether that kept the output open says nothing about the command. The error is
+// whether that kept input or output open says nothing about the command. The error is
 // that of the start or of exec.Cmd.Wait.
 func (c *Command) Run(ctx context.Context) error {
 	// The kernel ends the child when the thread that started it does.
@@ -47,7 +48,7 @@ func (c *Command) Run(ctx context.Context) error {
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	detach(cmd)
-	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.In
+	cmd.Dir, cmd.Env = c.Dir, c.Env
 	patience := cmp.Or(c.Patience, StopPatience)
 	var asked time.Time // to end
 	cmd.Cancel = func() error {
@@ -77,7 +78,11 @@ func (c *Command) runReading(cmd *exec.Cmd, until func() time.Time) error {
 		return err
 	}
 	cmd.Stdout, cmd.Stderr = stdout.w, stderr.w
-	err = cmd.Start()
+	stdin, err := newInput(cmd, c.In)
+	if err == nil {
+		err = cmd.Start()
+		stdin.started()
+	}
 	stdout.w.Close()
 	stderr.w.Close()
 	if err == nil {
@@ -87,6 +92,7 @@ func (c *Command) runReading(cmd *exec.Cmd, until func() time.Time) error {
 			c.Left()
 		}
 	}
+	stdin.finish()
 	end := until()
 	stdout.finish(end)
 	stderr.finish(end)

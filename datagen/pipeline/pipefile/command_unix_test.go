@@ -41,12 +41,19 @@ func TestACommandGetsTheItemAndTheStep(t *testing.T) {
 	}
 }
 
-// TestWhatACommandLeavesRunningIsNotItsTimeout leaves a process that holds the output.
+// TestWhatACommandLeavesRunningIsNotItsTimeout leaves a process that holds the output, or
+// an input that is more than a pipe takes and that nobody reads.
 func TestWhatACommandLeavesRunningIsNotItsTimeout(t *testing.T) {
-	call := &pipeline.Call{State: pipeline.State{Item: item(), Iteration: -1}, Try: 1}
-	c := &command{args: []string{"sh", "-c", `sleep 600 & echo '{"n":1}'`}, timeout: time.Minute}
-	if out, err := perform(t, t.Context(), c, call); err != nil || string(out) != "{\"n\":1}\n" {
-		t.Errorf("%q, %v", out, err)
+	long := item(datagen.Set("text", datagen.StrValue(strings.Repeat("x", 1<<20))))
+	call := &pipeline.Call{State: pipeline.State{Item: long, Iteration: -1}, Try: 1}
+	for _, script := range []string{
+		`sleep 600 & echo '{"n":1}'`,
+		`exec 3<&0; sleep 600 <&3 >/dev/null 2>&1 & echo '{"n":1}'`,
+	} {
+		c := &command{args: []string{"sh", "-c", script}, timeout: time.Minute}
+		if out, err := perform(t, t.Context(), c, call); err != nil || string(out) != "{\"n\":1}\n" {
+			t.Errorf("%s: %q, %v", script, out, err)
+		}
 	}
 }
 
