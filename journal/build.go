@@ -70,7 +70,7 @@ func Build(ctx context.Context, path string, opts WriterOptions, fill func(*Buil
 		Format: FormatVersion, Program: o.Program,
 		CreatedAtMillis: uint64(max(o.Clock().UnixMilli(), 0)), CreatedBy: *o.Worker,
 	}
-	_, err = c.finish(new(Copied), func() error { return c.build(ctx, header, fill) })
+	_, err = c.finish(new(CopyStats), func() error { return c.build(ctx, header, fill) })
 	return err
 }
 

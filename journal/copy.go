@@ -23,8 +23,8 @@ type CopyOptions struct {
 	Progress func(done, total int64)
 }
 
-// Copied tells what [Copy] or [Salvage] wrote.
-type Copied struct {
+// CopyStats tells what [Copy] or [Salvage] wrote.
+type CopyStats struct {
 	// Ops is how many operations the copy holds, Lost how many the damaged
 	// source had published beyond them; -1 where nobody can tell.
 	Ops  uint64
@@ -43,7 +43,7 @@ type Copied struct {
 // is checked as far as its lines, and refused with a [*CorruptError] if it is damaged.
 // Where the destination exists it fails with [fs.ErrExist]; on an error
 // nothing stays there.
-func Copy(ctx context.Context, from, to string, opts CopyOptions) (*Copied, error) {
+func Copy(ctx context.Context, from, to string, opts CopyOptions) (*CopyStats, error) {
 	c, err := newCopier(from, to, opts)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func Copy(ctx context.Context, from, to string, opts CopyOptions) (*Copied, erro
 		}
 	}
 	if r.snap.legacy() { // and was not migrated meanwhile
-		done, err := c.finish(&Copied{Ops: r.applied, Bytes: r.snap.size}, func() error {
+		done, err := c.finish(&CopyStats{Ops: r.applied, Bytes: r.snap.size}, func() error {
 			return copyFile(ctx, c.from.fs, c.from.head, c.fs, c.temporary(), r.snap.size)
 		})
 		c.fs.Remove(c.to.data) // a single file has no data directory
@@ -73,7 +73,7 @@ func Copy(ctx context.Context, from, to string, opts CopyOptions) (*Copied, erro
 	if err != nil {
 		return nil, err
 	}
-	done := &Copied{Ops: r.snap.head.Ops}
+	done := &CopyStats{Ops: r.snap.head.Ops}
 	return c.finish(done, func() error {
 		if err := c.copyData(ctx, infos, done); err != nil {
 			return err
@@ -107,12 +107,12 @@ func (c *copier) verify(ctx context.Context) error {
 // journal of the current format, every operation line verbatim. Check, if not
 // nil, takes the records before they are written, and its refusal ends the
 // salvage as a damaged byte would.
-func Salvage(ctx context.Context, from, to string, check Applier, opts CopyOptions) (*Copied, error) {
+func Salvage(ctx context.Context, from, to string, check Applier, opts CopyOptions) (*CopyStats, error) {
 	c, err := newCopier(from, to, opts)
 	if err != nil {
 		return nil, err
 	}
-	done := new(Copied)
+	done := new(CopyStats)
 	return c.finish(done, func() error { return c.salvage(ctx, check, done) })
 }
 
@@ -156,7 +156,7 @@ func (c *copier) temporary() string { return c.to.dataFile("head.new") }
 
 // finish makes the destination: its directory, what fill writes there, and the
 // head last.
-func (c *copier) finish(done *Copied, fill func() error) (*Copied, error) {
+func (c *copier) finish(done *CopyStats, fill func() error) (*CopyStats, error) {
 	if err := c.to.mkdir(c.to.data); err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (c *copier) undo() {
 }
 
 // copyData copies the published part of every data file.
-func (c *copier) copyData(ctx context.Context, infos []FileInfo, done *Copied) error {
+func (c *copier) copyData(ctx context.Context, infos []FileInfo, done *CopyStats) error {
 	total := int64(0)
 	for _, f := range infos {
 		total += f.Published
@@ -224,7 +224,7 @@ func (c *copier) writeHead(snap *snapshot) error {
 }
 
 // salvage writes what can be read of the source.
-func (c *copier) salvage(ctx context.Context, check Applier, done *Copied) error {
+func (c *copier) salvage(ctx context.Context, check Applier, done *CopyStats) error {
 	pool := newFilePool(c.from)
 	defer pool.Close()
 	src, err := c.openDamaged(pool, done)
@@ -285,7 +285,7 @@ type damaged struct {
 // openDamaged finds the longest history that the source holds: the published
 // one; or where a link of it is broken, what the data files hold before; or
 // where there is no head, what they hold at all.
-func (c *copier) openDamaged(pool *filePool, done *Copied) (*damaged, error) {
+func (c *copier) openDamaged(pool *filePool, done *CopyStats) (*damaged, error) {
 	snap, err := c.from.readHead()
 	switch {
 	case err == nil && snap.legacy():
@@ -321,7 +321,7 @@ func (c *copier) brokenChain(pool *filePool, snap *snapshot) ([]extentRef, error
 }
 
 // openHeadless salvages data files whose head is lost or unreadable.
-func (c *copier) openHeadless(pool *filePool, done *Copied, cause error) (*damaged, error) {
+func (c *copier) openHeadless(pool *filePool, done *CopyStats, cause error) (*damaged, error) {
 	var corrupt *CorruptError
 	if !errors.Is(cause, ErrHeadMissing) && !errors.As(cause, &corrupt) {
 		return nil, cause

@@ -84,11 +84,11 @@ func TestCopyKeepsEveryByteThatIsPublished(t *testing.T) {
 
 // TestCopyThatFailsLeavesNothing fails each call of a copy and of a salvage.
 func TestCopyThatFailsLeavesNothing(t *testing.T) {
-	for name, run := range map[string]func(ctx context.Context, opts CopyOptions) (*Copied, error){
-		"copy": func(ctx context.Context, opts CopyOptions) (*Copied, error) {
+	for name, run := range map[string]func(ctx context.Context, opts CopyOptions) (*CopyStats, error){
+		"copy": func(ctx context.Context, opts CopyOptions) (*CopyStats, error) {
 			return Copy(ctx, memPath, "/j/copy.atj", opts)
 		},
-		"salvage": func(ctx context.Context, opts CopyOptions) (*Copied, error) {
+		"salvage": func(ctx context.Context, opts CopyOptions) (*CopyStats, error) {
 			return Salvage(ctx, memPath, "/j/copy.atj", nil, opts)
 		},
 	} {

@@ -38,8 +38,8 @@ type VerifyOptions struct {
 	Progress func(done, total int64)
 }
 
-// Summary counts what [Verify] checked.
-type Summary struct {
+// VerifyStats counts what [Verify] checked.
+type VerifyStats struct {
 	Format  uint64
 	Ops     uint64 // operations checked
 	Extents int
@@ -51,7 +51,7 @@ type Summary struct {
 // fault as far as that makes sense, and reports each finding. The error is for
 // what keeps it from checking to the end: the path is missing, or not a journal,
 // or of a newer format, the system failed, or ctx ended.
-func Verify(ctx context.Context, path string, opts VerifyOptions, report func(Finding)) (*Summary, error) {
+func Verify(ctx context.Context, path string, opts VerifyOptions, report func(Finding)) (*VerifyStats, error) {
 	l, err := newLayout(orOS(opts.FS), path)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ type verifier struct {
 	opts   VerifyOptions
 	report func(Finding)
 	m      Applier // nil once the replay has stopped
-	sum    Summary
+	sum    VerifyStats
 	snap   *snapshot
 	// Of a broken chain: the extent before which operations are missing, and
 	// the first operation after them.
@@ -95,7 +95,7 @@ func (v *verifier) fault(err error) error {
 	return nil
 }
 
-func (v *verifier) run() (*Summary, error) {
+func (v *verifier) run() (*VerifyStats, error) {
 	snap, err := v.l.readHead()
 	if err != nil {
 		if errors.Is(err, ErrHeadMissing) {

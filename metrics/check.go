@@ -27,8 +27,8 @@ type CheckOptions struct {
 	Mixed bool
 }
 
-// Checked counts what [Check] has seen.
-type Checked struct {
+// CheckStats counts what [Check] has seen.
+type CheckStats struct {
 	Lines, Bytes     int64
 	Events           int64 // of all kinds
 	Opens, Metrics   int64
@@ -45,7 +45,7 @@ type Checked struct {
 // Check reads a whole stream strictly and hands every finding to found, in
 // order of lines. A stream is faulty if Faults is not 0; the error is the
 // reader's only. Memory does not grow with the stream.
-func Check(r io.Reader, opts CheckOptions, found func(Finding)) (Checked, error) {
+func Check(r io.Reader, opts CheckOptions, found func(Finding)) (CheckStats, error) {
 	c := checker{opts: opts, found: found}
 	s := streamReader{handle: c.item}
 	buf := make([]byte, readSize)
@@ -71,7 +71,7 @@ func Check(r io.Reader, opts CheckOptions, found func(Finding)) (Checked, error)
 type checker struct {
 	opts  CheckOptions
 	found func(Finding)
-	sum   Checked
+	sum   CheckStats
 	held  *Finding // a bad line that an open may excuse
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // checked lists what Check has to say, faults with "!" and warnings with "?".
-func checked(t *testing.T, text string, opts CheckOptions) ([]string, Checked) {
+func checked(t *testing.T, text string, opts CheckOptions) ([]string, CheckStats) {
 	t.Helper()
 	var got []string
 	sum, err := Check(strings.NewReader(text), opts, func(f Finding) {

@@ -11,8 +11,8 @@ import (
 	"github.com/foldlog/foldlog/internal/sleep"
 )
 
-// Pushed is what [Client.Push] did.
-type Pushed struct {
+// PushStats is what [Client.Push] did.
+type PushStats struct {
 	Slug   string // of the file's first open
 	Stream string // id at the server
 	// Events and Bytes are what the server did not have; Total is how many
@@ -31,24 +31,24 @@ const pushTries = 6
 // written. Doing it again sends only what is new, and nothing twice. A file
 // whose stream id has other bytes at the server goes under another id, which
 // the bytes decide. A file without an open is an [ErrMissing].
-func (c *Client) Push(ctx context.Context, path string) (Pushed, error) {
+func (c *Client) Push(ctx context.Context, path string) (PushStats, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Pushed{}, fmt.Errorf("push stream: %w", err)
+		return PushStats{}, fmt.Errorf("push stream: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return Pushed{}, fmt.Errorf("push stream: %w", err)
+		return PushStats{}, fmt.Errorf("push stream: %w", err)
 	}
 	return c.PushFrom(ctx, f, info.Size())
 }
 
 // PushFrom is [Client.Push] of the first size bytes of what is read.
-func (c *Client) PushFrom(ctx context.Context, src io.ReaderAt, size int64) (Pushed, error) {
+func (c *Client) PushFrom(ctx context.Context, src io.ReaderAt, size int64) (PushStats, error) {
 	end, err := LastLineEnd(src, size)
 	if err != nil {
-		return Pushed{}, fmt.Errorf("push stream: %w", err)
+		return PushStats{}, fmt.Errorf("push stream: %w", err)
 	}
 	u := &uploader{client: c, src: src}
 	found, err := u.identify(end)
@@ -58,7 +58,7 @@ func (c *Client) PushFrom(ctx context.Context, src io.ReaderAt, size int64) (Pus
 	if err == nil {
 		err = u.persist(ctx, end)
 	}
-	p := Pushed{Slug: u.slug, Stream: u.id, Events: u.events, Bytes: u.bytes, Total: end, Torn: size - end, Page: u.ack.Page}
+	p := PushStats{Slug: u.slug, Stream: u.id, Events: u.events, Bytes: u.bytes, Total: end, Torn: size - end, Page: u.ack.Page}
 	if err != nil {
 		return p, fmt.Errorf("push stream: %w", err)
 	}

@@ -46,7 +46,7 @@ func TestPushAgainSendsOnlyWhatIsNew(t *testing.T) {
 		p, err := client.Push(t.Context(), path)
 		must(t, err)
 		complete := int64(strings.LastIndexByte(whole[:cut], '\n') + 1)
-		want := metrics.Pushed{Slug: "größe 1", Stream: id, Events: int64(strings.Count(whole[last:complete], "\n")),
+		want := metrics.PushStats{Slug: "größe 1", Stream: id, Events: int64(strings.Count(whole[last:complete], "\n")),
 			Bytes: complete - last, Total: complete, Torn: int64(cut) - complete, Page: p.Page}
 		if diff := cmp.Diff(want, p); diff != "" {
 			t.Errorf("cut at %d: -want +got:\n%s", cut, diff)

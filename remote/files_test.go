@@ -98,7 +98,7 @@ func TestAJournalIsVerifiedAndCopiedByItsBytes(t *testing.T) {
 	path := filepath.Join(root, "s.atj")
 	made(t, path)
 	at := journal.ReaderOptions{FS: losingClient(c, 7).Files(t.Context(), remote.DefaultReadAhead)}
-	verify := func(path string, opts journal.ReaderOptions) (*journal.Summary, []string) {
+	verify := func(path string, opts journal.ReaderOptions) (*journal.VerifyStats, []string) {
 		var found []string
 		sum, err := journal.Verify(t.Context(), path, journal.VerifyOptions{ReaderOptions: opts, Machine: study.NewReplay()},
 			func(f journal.Finding) { found = append(found, f.Err.Error()) })

@@ -62,7 +62,7 @@ a metrics stream, which gets the place of its run there, as by "metrics push".`,
 	return c
 }
 
-func (a *app) copyLog(ctx context.Context, at logkind.Located, dest string, opts logkind.CopyOptions) (logkind.Copied, error) {
+func (a *app) copyLog(ctx context.Context, at logkind.Located, dest string, opts logkind.CopyOptions) (logkind.CopyStats, error) {
 	bar := a.NewProgress("cp "+at.Name, cli.Bytes)
 	defer bar.Close()
 	opts.Progress, opts.Stage = bar.Set, bar.Say
@@ -118,6 +118,6 @@ func (a *app) isLog(dir string) bool {
 }
 
 // streamPath is where a server has a stream that was sent to it.
-func streamPath(p metrics.Pushed) string {
+func streamPath(p metrics.PushStats) string {
 	return filepath.ToSlash(metrics.StreamPath("", p.Slug, p.Stream))
 }

@@ -116,12 +116,12 @@ func (k lineKind) Tail(ctx context.Context, log string, w io.Writer, opts logkin
 	return err
 }
 
-func (k lineKind) Copy(_ context.Context, log, dest string, opts logkind.CopyOptions) (logkind.Copied, error) {
+func (k lineKind) Copy(_ context.Context, log, dest string, opts logkind.CopyOptions) (logkind.CopyStats, error) {
 	events, err := k.events(log)
 	if err != nil {
-		return logkind.Copied{}, err
+		return logkind.CopyStats{}, err
 	}
-	var done logkind.Copied
+	var done logkind.CopyStats
 	body := "lines\n"
 	for _, e := range events {
 		if e == "bad\n" {
@@ -132,7 +132,7 @@ func (k lineKind) Copy(_ context.Context, log, dest string, opts logkind.CopyOpt
 		done.Events++
 	}
 	if done.Lost != nil && !opts.Salvage {
-		return logkind.Copied{}, done.Lost
+		return logkind.CopyStats{}, done.Lost
 	}
 	done.Bytes = int64(len(body))
 	return done, os.WriteFile(dest, []byte(body), 0o666)

@@ -15,20 +15,20 @@ import (
 
 // Copy writes the events as they are, blobs too, into a new table without shards, with
 // its indexes, and checks that. Events that contradict each other are copied as well.
-func (k datagenKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error) {
+func (k datagenKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (CopyStats, error) {
 	if opts.Salvage {
-		return Copied{}, cli.WithHint(errors.New("a datagen log cannot be salvaged"),
+		return CopyStats{}, cli.WithHint(errors.New("a datagen log cannot be salvaged"),
 			"foldlog verify lists every fault; foldlog cat prints the events before the first one")
 	}
 	l, err := k.openLog(ctx, log)
 	if err != nil {
-		return Copied{}, err
+		return CopyStats{}, err
 	}
 	v, err := l.View(ctx)
 	if err != nil {
-		return Copied{}, err
+		return CopyStats{}, err
 	}
-	var done Copied
+	var done CopyStats
 	err = intoNewDir(dest, func(dir string) error {
 		stages := &copyStages{opts: opts}
 		there := World{read: stages.checked}

@@ -325,27 +325,27 @@ func (k journalKind) Cat(ctx context.Context, log string, w io.Writer, opts CatO
 	})
 }
 
-func (k journalKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error) {
+func (k journalKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (CopyStats, error) {
 	o := journal.CopyOptions{ReaderOptions: k.reading(), To: fsx.OS, Progress: opts.Progress}
 	if opts.Salvage {
 		done, err := journal.Salvage(ctx, log, dest, study.NewReplay(), o)
 		if err != nil {
-			return Copied{}, err
+			return CopyStats{}, err
 		}
 		if done.Ops == 0 && done.Fault != nil {
-			return Copied{}, errors.Join(nothingSaved(done), removeJournal(dest))
+			return CopyStats{}, errors.Join(nothingSaved(done), removeJournal(dest))
 		}
-		return Copied{Events: int64(done.Ops), Bytes: done.Bytes, Lost: leftOut(dest, salvageLoss(done))}, nil
+		return CopyStats{Events: int64(done.Ops), Bytes: done.Bytes, Lost: leftOut(dest, salvageLoss(done))}, nil
 	}
 	done, err := journal.Copy(ctx, log, dest, o)
 	if err != nil {
-		return Copied{}, err
+		return CopyStats{}, err
 	}
-	return Copied{Events: int64(done.Ops), Bytes: done.Bytes}, nil
+	return CopyStats{Events: int64(done.Ops), Bytes: done.Bytes}, nil
 }
 
 // nothingSaved is the error of a journal whose first operation is damaged.
-func nothingSaved(done *journal.Copied) error {
+func nothingSaved(done *journal.CopyStats) error {
 	all := "what is behind it"
 	if done.Lost > 0 {
 		all = cli.Plural(done.Lost, "operation")
@@ -360,7 +360,7 @@ func removeJournal(path string) error {
 }
 
 // salvageLoss is why a salvaged copy ends where it does, and what is missing.
-func salvageLoss(done *journal.Copied) error {
+func salvageLoss(done *journal.CopyStats) error {
 	end := fmt.Sprintf("the copy ends with operation %d", done.Ops)
 	if done.Lost > 0 {
 		end += fmt.Sprintf(", %d are lost", done.Lost)

@@ -75,7 +75,7 @@ type Kind interface {
 
 	// Copy makes a consistent copy of a log that may be live at dest, which
 	// does not exist. On an error nothing is left at dest.
-	Copy(ctx context.Context, log, dest string, opts CopyOptions) (Copied, error)
+	Copy(ctx context.Context, log, dest string, opts CopyOptions) (CopyStats, error)
 }
 
 // SummarizeOptions is the zero value or says how closely to look.

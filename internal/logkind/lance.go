@@ -273,7 +273,7 @@ func (w World) lanceFault(log string, err error) Place {
 
 // Copy copies the latest version and the shards. What it leaves when it fails is not a
 // dataset, and is removed.
-func (k lanceKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (done Copied, err error) {
+func (k lanceKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (done CopyStats, err error) {
 	if opts.Salvage {
 		return done, cli.WithHint(errors.New("a Lance dataset cannot be salvaged"),
 			"foldlog verify lists every fault; foldlog cat prints the rows before the first one")
@@ -302,5 +302,5 @@ func (k lanceKind) Copy(ctx context.Context, log, dest string, opts CopyOptions)
 	if err != nil {
 		return done, err
 	}
-	return Copied{Events: d.Rows(), Bytes: stats.Bytes}, nil
+	return CopyStats{Events: d.Rows(), Bytes: stats.Bytes}, nil
 }

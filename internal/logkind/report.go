@@ -76,8 +76,8 @@ type Place struct {
 	Hint   string `json:"hint,omitempty"` // what to do
 }
 
-// Copied is what Copy did.
-type Copied struct {
+// CopyStats is what Copy did.
+type CopyStats struct {
 	Events int64 // in the copy
 	Bytes  int64 // of all its files
 	// Lost is what is wrong with the copy: why that of a salvaged log ends where it

@@ -210,20 +210,20 @@ func (e *errStreamFault) Hint() string {
 }
 
 // Copy copies the whole lines that are there when it begins, byte for byte.
-func (k metricsKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (done Copied, err error) {
+func (k metricsKind) Copy(ctx context.Context, log, dest string, opts CopyOptions) (done CopyStats, err error) {
 	f, err := k.Open(log)
 	if err != nil {
-		return Copied{}, err
+		return CopyStats{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return Copied{}, err
+		return CopyStats{}, err
 	}
 	end, events, fault, err := checkPrefix(ctx, f, info.Size())
 	if err == nil && fault != nil {
 		if !opts.Salvage {
-			return Copied{}, fault
+			return CopyStats{}, fault
 		}
 		all := events
 		end, events, _, err = checkPrefix(ctx, f, fault.Offset)
@@ -234,7 +234,7 @@ func (k metricsKind) Copy(ctx context.Context, log, dest string, opts CopyOption
 		done.Lost = leftOut(dest, fmt.Errorf("the copy ends with event %d before the first fault, %s behind it are left out: %w", events, cli.Plural(all-events, "event"), fault))
 	}
 	if err != nil {
-		return Copied{}, err
+		return CopyStats{}, err
 	}
 	done.Events, done.Bytes = events, end
 	return done, copyPrefix(ctx, f, dest, end, opts.Progress)

@@ -21,8 +21,8 @@ type ImportOptions struct {
 	Progress func(done int64)
 }
 
-// Imported tells what an import made.
-type Imported struct {
+// ImportStats tells what [Import] made.
+type ImportStats struct {
 	// Lines is how many lines there were, Studies and Trials how many of these the
 	// journal holds, deleted studies and their trials included.
 	Lines           int64
@@ -43,7 +43,7 @@ type Imported struct {
 // the file gives. Lines that cannot be used are told and passed over. The file is
 // read once, line by line. On an error, [journal.ErrExist] if something is at path
 // already, or [ErrNoLog], no journal is made.
-func Import(ctx context.Context, in io.Reader, path string, opts ImportOptions) (*Imported, error) {
+func Import(ctx context.Context, in io.Reader, path string, opts ImportOptions) (*ImportStats, error) {
 	im := &importer{opts: opts, dists: map[distKey]study.Distribution{}}
 	err := journal.Build(ctx, path, opts.Journal, func(b *journal.Builder) error {
 		im.history = history{fold: study.NewFold(), out: b}
@@ -91,7 +91,7 @@ func (h *history) Apply(op study.Op) error {
 type importer struct {
 	opts    ImportOptions
 	history history
-	done    Imported
+	done    ImportStats
 	dists   map[distKey]study.Distribution
 	lost    *LineError // the first
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // importText makes a journal of a file and opens it.
-func importText(t testing.TB, text string) (*study.Snapshot, *Imported, []string) {
+func importText(t testing.TB, text string) (*study.Snapshot, *ImportStats, []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.atj")
 	var faults []string

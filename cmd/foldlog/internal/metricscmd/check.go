@@ -130,7 +130,7 @@ func (a *app) checkStream(ctx context.Context, path string, opts metrics.CheckOp
 	return v, err
 }
 
-func (v *Check) fill(sum metrics.Checked) {
+func (v *Check) fill(sum metrics.CheckStats) {
 	v.OK, v.Slug, v.Lines, v.Bytes, v.Events = sum.Faults == 0, sum.Slug, sum.Lines, sum.Bytes, sum.Events
 	v.Opens, v.Points, v.Annotations, v.Other, v.Ended = sum.Opens, sum.Metrics, sum.Annotations, sum.Other, sum.Ended
 	v.Faults, v.Warnings = sum.Faults, sum.Warnings

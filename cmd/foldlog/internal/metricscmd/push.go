@@ -99,29 +99,29 @@ func (a *app) push(ctx context.Context, client metrics.Client, path string, asJS
 
 // PushFile sends a server what it lacks of a stream, at a path or an address. To is the
 // server, "" for that of FOLDLOG_SERVER.
-func PushFile(ctx context.Context, f logkind.Finder, to, path string) (metrics.Pushed, error) {
+func PushFile(ctx context.Context, f logkind.Finder, to, path string) (metrics.PushStats, error) {
 	a := &app{f}
 	client, err := a.pushClient(to)
 	if err != nil {
-		return metrics.Pushed{}, err
+		return metrics.PushStats{}, err
 	}
 	p, err := a.pushFile(ctx, client, path)
 	return p, advise(err)
 }
 
-func (a *app) pushFile(ctx context.Context, client metrics.Client, path string) (metrics.Pushed, error) {
+func (a *app) pushFile(ctx context.Context, client metrics.Client, path string) (metrics.PushStats, error) {
 	w, at, err := a.StreamAt(ctx, path)
 	if err != nil {
-		return metrics.Pushed{}, err
+		return metrics.PushStats{}, err
 	}
 	f, err := w.Open(at)
 	if err != nil {
-		return metrics.Pushed{}, err
+		return metrics.PushStats{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return metrics.Pushed{}, err
+		return metrics.PushStats{}, err
 	}
 	bar := a.NewProgress("push "+path, cli.Bytes)
 	defer bar.Close()
