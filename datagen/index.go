@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -19,8 +21,9 @@ import (
 
 // Index holds what lists of items need in memory, and takes in what is new in a log
 // without reading the rest again. It is a projection: it can be thrown away at any
-// time, stored with Save and read with Log.LoadIndex. It keeps about 250 bytes of each
-// item. It is safe for concurrent use; questions are answered while it is updated.
+// time, stored with Save and read with Log.LoadIndex. It keeps about 180 bytes of each
+// item. It is safe for concurrent use; questions are answered while it is updated, and
+// it is updated while it is stored.
 type Index struct {
 	log *Log
 
@@ -28,10 +31,17 @@ type Index struct {
 	upTo     map[memwal.ID]uint64
 	frags    map[uint64]bool
 
+	// steady is held while the index changes, and while it is stored: what changes it
+	// counts itself in wanted, for which storing gives way.
+	steady sync.Mutex
+	wanted atomic.Int32
+
 	mu       sync.RWMutex // over what follows
 	sum      *Summary
-	rows     []indexRow // by the numbers of the summary
-	tags     []string   // each spelling once
+	rows     chunks[indexRow] // by the numbers of the summary
+	items    itemTable
+	kins     []kin
+	tags     []string // each spelling once
 	tagged   map[string]uint32
 	version  uint64
 	overview *Overview // of this version, nil if it was not asked for
@@ -41,10 +51,14 @@ type Index struct {
 
 // indexRow is what a summary does not keep of an item.
 type indexRow struct {
-	id, root, parent string
-	tags             uint32
-	touched          uint64 // the version in which it changed last
+	id      string
+	touched uint64 // the version in which it changed last
+	tags    uint32
+	kin     uint32 // the number of its kin plus one, 0 for a root
 }
+
+// kin is where an item is in a tree that it is not the root of.
+type kin struct{ root, parent string }
 
 // NewIndex returns an empty index of the log.
 func (l *Log) NewIndex() *Index {
@@ -54,7 +68,7 @@ func (l *Log) NewIndex() *Index {
 }
 
 func (x *Index) reset() {
-	x.sum, x.rows, x.upTo, x.frags = NewSummary(), nil, map[memwal.ID]uint64{}, nil
+	x.sum, x.upTo, x.frags = &Summary{}, map[memwal.ID]uint64{}, nil
 	x.tags, x.tagged, x.overview = []string{""}, map[string]uint32{"": 0}, nil
 }
 
@@ -129,16 +143,29 @@ func (x *Index) build(ctx context.Context, v *View) error {
 		if err := p.run(ctx, m); err != nil {
 			return err
 		}
-		return fresh.note(m)
+		r, err := fresh.reach(m)
+		fresh.upTo, fresh.frags = r.upTo, r.frags
+		return err
 	})
 	if err != nil {
 		return err
 	}
+	defer x.changing()()
 	x.upTo, x.frags = fresh.upTo, fresh.frags
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.sum, x.rows, x.tags, x.tagged, x.version, x.overview = fresh.sum, fresh.rows, fresh.tags, fresh.tagged, fresh.version, nil
+	x.sum, x.rows, x.items, x.kins = fresh.sum, fresh.rows, fresh.items, fresh.kins
+	x.tags, x.tagged, x.version, x.overview = fresh.tags, fresh.tagged, fresh.version, nil
 	return nil
+}
+
+// changing waits until the index is not being stored, and keeps it from that until the
+// end that is returned.
+func (x *Index) changing() (end func()) {
+	x.wanted.Add(1)
+	x.steady.Lock()
+	x.wanted.Add(-1)
+	return x.steady.Unlock
 }
 
 // indexColumns are those that an index needs.
@@ -171,12 +198,13 @@ func (x *Index) event(e *Event) {
 
 // row is the number of an item, which has changed.
 func (x *Index) row(h itemHash, id string) uint32 {
-	n := x.sum.number(h)
-	if int(n) == len(x.rows) {
-		own := strings.Clone(id)
-		x.rows = append(x.rows, indexRow{id: own, root: own})
+	n, ok := x.items.find(h, id, &x.rows)
+	if !ok {
+		n = x.sum.next()
+		x.rows.add().id = strings.Clone(id)
+		x.items.add(h, n, &x.rows)
 	}
-	x.rows[n].touched = x.version
+	x.rows.at(n).touched = x.version
 	return n
 }
 
@@ -185,8 +213,10 @@ func (x *Index) created(n uint32, seq int64, root, parent, tags string) {
 	if seq < x.sum.at(n).created {
 		return
 	}
-	row := &x.rows[n]
-	row.root, row.parent = x.own(root), x.own(parent)
+	row := x.rows.at(n)
+	if row.kin > 0 || parent != "" || root != row.id {
+		x.relate(row, kin{x.own(root), x.own(parent)})
+	}
 	i, ok := x.tagged[tags]
 	if !ok {
 		i = uint32(len(x.tags))
@@ -197,36 +227,59 @@ func (x *Index) created(n uint32, seq int64, root, parent, tags string) {
 	row.tags = i
 }
 
+// relate says where a row is in its tree.
+func (x *Index) relate(row *indexRow, k kin) {
+	if row.kin == 0 {
+		x.kins = append(x.kins, k)
+		row.kin = uint32(len(x.kins))
+	}
+	x.kins[row.kin-1] = k
+}
+
+// kin is where a row is in its tree.
+func (x *Index) kin(row *indexRow) kin {
+	if row.kin == 0 {
+		return kin{root: row.id}
+	}
+	return x.kins[row.kin-1]
+}
+
 // own is a string that aliases nothing, that of the item of this name if there is one.
 func (x *Index) own(id string) string {
 	if id == "" {
 		return ""
 	}
-	if n, ok := x.sum.index[hashItem(id)]; ok {
-		return x.rows[n].id
+	if n, ok := x.items.find(hashItem(id), id, &x.rows); ok {
+		return x.rows.at(n).id
 	}
 	return strings.Clone(id)
 }
 
-// note remembers what of a state was taken in.
-func (x *Index) note(m *memwal.View) error {
+// reach is what of a state an index has taken in.
+type reach struct {
+	upTo  map[memwal.ID]uint64
+	frags map[uint64]bool
+}
+
+// reach is that of an index which has taken in a state besides what it had.
+func (x *Index) reach(m *memwal.View) (r reach, err error) {
 	merged, _, err := m.Base().MergeProgress()
 	if err != nil {
-		return err
+		return r, err
 	}
+	r = reach{maps.Clone(x.upTo), map[uint64]bool{}}
 	for id, n := range merged {
-		x.upTo[id] = max(x.upTo[id], n)
+		r.upTo[id] = max(r.upTo[id], n)
 	}
 	for _, src := range m.Sources() {
 		if p := src.Place; p != (memwal.Place{}) {
-			x.upTo[p.Shard] = max(x.upTo[p.Shard], p.Generation)
+			r.upTo[p.Shard] = max(r.upTo[p.Shard], p.Generation)
 		}
 	}
-	x.frags = map[uint64]bool{}
 	for _, frag := range m.Base().Fragments() {
-		x.frags[frag.ID] = true
+		r.frags[frag.ID] = true
 	}
-	return nil
+	return r, nil
 }
 
 // errTooMuch ends an update that is better made anew.
@@ -261,7 +314,7 @@ func (x *Index) more(ctx context.Context, m *memwal.View) error {
 			return err
 		}
 		for i := range g.events {
-			if e := &g.events[i]; !x.has(hashItem(e.Item), e.Seq) {
+			if e := &g.events[i]; !x.has(e.Item, e.Seq) {
 				news = append(news, *e)
 			}
 		}
@@ -269,14 +322,20 @@ func (x *Index) more(ctx context.Context, m *memwal.View) error {
 			return errTooMuch
 		}
 	}
+	r, err := x.reach(m)
+	if err != nil || len(news) == 0 && maps.Equal(r.upTo, x.upTo) && maps.Equal(r.frags, x.frags) {
+		return err
+	}
+	defer x.changing()()
 	x.take(news)
-	return x.note(m)
+	x.upTo, x.frags = r.upTo, r.frags
+	return nil
 }
 
 // has reports whether an item's event was taken in: of an item it is always those up
 // to some sequence, since they are acknowledged in their order.
-func (x *Index) has(h itemHash, seq int64) bool {
-	n, ok := x.sum.index[h]
+func (x *Index) has(item string, seq int64) bool {
+	n, ok := x.items.find(hashItem(item), item, &x.rows)
 	return ok && sequence(seq) <= x.sum.at(n).last
 }
 
@@ -304,7 +363,7 @@ func (x *Index) fragments(ctx context.Context, d *lance.Dataset) ([]Event, error
 			if err != nil {
 				return nil, err
 			}
-			if !x.has(hashItem(items.Value(i)), seqs.Value(i)) {
+			if !x.has(items.Value(i), seqs.Value(i)) {
 				news = append(news, e)
 			}
 			i++
@@ -316,15 +375,21 @@ func (x *Index) fragments(ctx context.Context, d *lance.Dataset) ([]Event, error
 	return news, nil
 }
 
+// takenAtOnce is how many events are taken in while readers wait.
+const takenAtOnce = 10_000
+
 // take adds events, each once and those of an item in their order.
 func (x *Index) take(news []Event) {
-	if len(news) == 0 {
-		return
-	}
 	slices.SortFunc(news, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID))
 	})
 	news = slices.CompactFunc(news, func(a, b Event) bool { return a.ID == b.ID && a.Item == b.Item && a.Seq == b.Seq })
+	for part := range slices.Chunk(news, takenAtOnce) {
+		x.takePart(part)
+	}
+}
+
+func (x *Index) takePart(news []Event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.version++
@@ -344,9 +409,10 @@ func (x *Index) tagsOf(row *indexRow) json.RawMessage {
 
 // item is the summary of a row.
 func (x *Index) item(n uint32) ItemSummary {
-	row := &x.rows[n]
+	row := x.rows.at(n)
+	k := x.kin(row)
 	sum := x.sum.summary(row.id, x.sum.at(n))
-	sum.Root, sum.Parent, sum.Tags = row.root, row.parent, x.tagsOf(row)
+	sum.Root, sum.Parent, sum.Tags = k.root, k.parent, x.tagsOf(row)
 	return sum
 }
 
@@ -354,7 +420,7 @@ func (x *Index) item(n uint32) ItemSummary {
 func (x *Index) Item(id string) (sum ItemSummary, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	n, ok := x.sum.index[hashItem(id)]
+	n, ok := x.items.find(hashItem(id), id, &x.rows)
 	if !ok {
 		return ItemSummary{}, false
 	}
@@ -380,14 +446,14 @@ func (x *Index) Class(key string) Class {
 func (x *Index) Changed(since uint64, most int) (items []ItemSummary, more bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for n := range x.rows {
-		if x.rows[n].touched <= since {
+	for n := range uint32(x.rows.n) {
+		if x.rows.at(n).touched <= since {
 			continue
 		}
 		if len(items) == most {
 			return items, true
 		}
-		items = append(items, x.item(uint32(n)))
+		items = append(items, x.item(n))
 	}
 	return items, false
 }

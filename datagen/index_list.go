@@ -108,11 +108,11 @@ func (x *Index) List(q ItemQuery) (items []ItemSummary, total int) {
 	best := &firsts{limit: q.Limit}
 	// In parts that are far from each other: where the order is the one in which the items
 	// lie, or its reverse, most of them then come too late.
-	parts := (len(x.rows) + chunk - 1) / chunk
+	parts := (x.rows.n + chunk - 1) / chunk
 	for i := range parts {
 		first := uint32(apart(i, parts) * chunk)
-		for n := first; n < min(first+chunk, uint32(len(x.rows))); n++ {
-			row, at := &x.rows[n], x.sum.at(n)
+		for n := first; n < min(first+chunk, uint32(x.rows.n)); n++ {
+			row, at := x.rows.at(n), x.sum.at(n)
 			if !x.selects(&q, row, at) || !tagged(row.tags) {
 				continue
 			}
@@ -150,13 +150,13 @@ func gcd(a, b int) int {
 
 // selects is whether a query asks for a row, but for its tags.
 func (x *Index) selects(q *ItemQuery, row *indexRow, at *itemState) bool {
-	return (!q.Roots || row.parent == "") && (!q.Failures || at.failures > 0) && x.match(&q.Filter, row, at)
+	return (!q.Roots || row.kin == 0 || x.kin(row).parent == "") && (!q.Failures || at.failures > 0) && x.match(&q.Filter, row, at)
 }
 
 // match is Filter.match without the tags.
 func (x *Index) match(f *Filter, row *indexRow, at *itemState) bool {
 	if len(f.Status) > 0 && !slices.Contains(f.Status, at.status()) ||
-		f.Root != "" && f.Root != row.root || f.Prefix != "" && !strings.HasPrefix(row.id, f.Prefix) ||
+		f.Root != "" && f.Root != x.kin(row).root || f.Prefix != "" && !strings.HasPrefix(row.id, f.Prefix) ||
 		f.Suspect && !at.suspect() {
 		return false
 	}

@@ -107,12 +107,13 @@ func (x *Index) sort(o *indexOrder, q ItemQuery) {
 	}
 	begin := time.Now()
 	x.mu.RLock()
-	version, sum, rows := x.version, x.sum, x.rows
+	version, sum := x.version, x.sum
+	rows := chunks[indexRow]{slices.Clone(x.rows.parts), x.rows.n}
 	var list []place
 	tagged := x.tagFilter(&q.Filter)
-	for n := range rows {
-		if row, at := &rows[n], x.sum.at(uint32(n)); x.selects(&q, row, at) && tagged(row.tags) {
-			list = append(list, place{q.Order.key(at), uint32(n)})
+	for n := range uint32(rows.n) {
+		if row, at := rows.at(n), x.sum.at(n); x.selects(&q, row, at) && tagged(row.tags) {
+			list = append(list, place{q.Order.key(at), n})
 		}
 	}
 	x.mu.RUnlock()
@@ -120,7 +121,7 @@ func (x *Index) sort(o *indexOrder, q ItemQuery) {
 		if a.key != b.key {
 			return cmp.Compare(a.key, b.key)
 		}
-		return compareIDs(rows[a.row].id, rows[b.row].id)
+		return compareIDs(rows.at(a.row).id, rows.at(b.row).id)
 	})
 	numbers := make([]uint32, len(list))
 	for i, p := range list {

@@ -2,12 +2,12 @@ package datagen
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -122,7 +122,7 @@ func TestAnIndexIsWhatTheLogSays(t *testing.T) {
 	// What was stored goes on where it was, after a compaction too.
 	_, err = l.Compact(ctx, MaintainOptions{AnyAge: true, All: true})
 	check(t, err)
-	y, err := l.LoadIndex(stored.Bytes())
+	y, err := load(l, stored.Bytes())
 	check(t, err)
 	_, err = y.Update(ctx)
 	check(t, err)
@@ -201,32 +201,173 @@ func TestADamagedIndexIsRefused(t *testing.T) {
 	check(t, err)
 	var b bytes.Buffer
 	check(t, x.Save(&b))
-	for _, cut := range []int{0, 5, len(indexFormat) + 2, b.Len() / 2, b.Len() - 1} {
-		if _, err := l.LoadIndex(b.Bytes()[:cut]); err == nil {
-			t.Errorf("cut at %d: it is taken", cut)
+	for cut := range b.Len() {
+		if _, err := load(l, b.Bytes()[:cut]); !errors.Is(err, ErrIndex) {
+			t.Errorf("cut at %d: %v", cut, err)
 		}
 	}
-	stored := x.stored()
-	_, err = stored.encode()
-	check(t, err)
-	for i := range stored.Sizes {
-		bad := stored.indexHead
-		bad.Sizes = slices.Clone(bad.Sizes)
-		bad.Sizes[i] = -1
-		head, err := json.Marshal(bad)
-		check(t, err)
-		_, body, _ := bytes.Cut(b.Bytes()[len(indexFormat):b.Len()-4], []byte("\n"))
-		whole := slices.Concat([]byte(indexFormat), head, []byte("\n"), body)
-		if _, err := l.LoadIndex(binary.LittleEndian.AppendUint32(whole, crc32.ChecksumIEEE(whole))); !errors.Is(err, ErrIndex) {
-			t.Errorf("column %d of -1 values: %v", i, err)
-		}
-	}
-	for at := 0; at < b.Len(); at += 7 {
+	for at := range b.Len() {
 		bad := bytes.Clone(b.Bytes())
 		bad[at] ^= 0x40
-		if _, err := l.LoadIndex(bad); err == nil {
-			t.Errorf("changed at %d: it is taken", at)
+		if _, err := load(l, bad); !errors.Is(err, ErrIndex) {
+			t.Errorf("changed at %d: %v", at, err)
 		}
+	}
+	if _, err := load(l, append(b.Bytes(), 0)); !errors.Is(err, ErrIndex) {
+		t.Errorf("with more behind it: %v", err)
+	}
+}
+
+// load reads a stored index.
+func load(l *Log, b []byte) (*Index, error) {
+	return l.LoadIndex(bytes.NewReader(b), int64(len(b)))
+}
+
+// stored is a stored index with this head, and these blocks behind it.
+func storedWith(t testing.TB, head indexHead, blocks ...[]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	b.WriteString(indexFormat)
+	raw, err := json.Marshal(head)
+	check(t, err)
+	w := &blockWriter{&b}
+	for _, block := range append([][]byte{raw}, blocks...) {
+		check(t, w.block(block))
+	}
+	return b.Bytes()
+}
+
+// TestAnIndexThatClaimsTooMuchIsRefused has right checksums and wrong contents.
+func TestAnIndexThatClaimsTooMuchIsRefused(t *testing.T) {
+	l, err := OpenOrCreate(t.Context(), objstore.NewMemory(), "p", "e", Options{})
+	check(t, err)
+	row := func(change func(x *Index)) []byte {
+		x := l.NewIndex()
+		e := Event{Item: "a", Root: "b", Parent: "c", Kind: ItemCreated, Epoch: "w"}
+		x.event(&e)
+		change(x)
+		return x.appendRows(nil, 0, 1)
+	}
+	same := func(*Index) {}
+	tags := []byte{0}
+	for name, c := range map[string]struct {
+		head   indexHead
+		blocks [][]byte
+		ok     bool
+	}{
+		"a row":             {indexHead{Items: 1, Tags: 1}, [][]byte{tags, row(same)}, true},
+		"none":              {indexHead{Tags: 1}, [][]byte{tags}, true},
+		"no tags":           {indexHead{}, nil, false},
+		"very many tags":    {indexHead{Tags: math.MaxInt}, [][]byte{tags}, false},
+		"very many items":   {indexHead{Items: math.MaxInt, Tags: 1}, [][]byte{tags, row(same)}, false},
+		"negative":          {indexHead{Items: -1, Tags: 1}, [][]byte{tags}, false},
+		"a block too many":  {indexHead{Items: 1, Tags: 1}, [][]byte{tags, row(same), row(same)}, false},
+		"two rows of one":   {indexHead{Items: 1, Tags: 1}, [][]byte{tags, append(row(same), row(same)...)}, false},
+		"half a row":        {indexHead{Items: 1, Tags: 1}, [][]byte{tags, row(same)[:20]}, false},
+		"tags not there":    {indexHead{Items: 1, Tags: 1}, [][]byte{tags, row(func(x *Index) { x.rows.at(0).tags = 1 })}, false},
+		"a step not there":  {indexHead{Items: 1, Tags: 1}, [][]byte{tags, row(func(x *Index) { x.sum.at(0).step = 1 })}, false},
+		"a fault not there": {indexHead{Items: 1, Tags: 1}, [][]byte{tags, row(func(x *Index) { x.sum.at(0).failure = math.MaxUint32 })}, false},
+		"no shard":          {indexHead{Tags: 1, UpTo: map[string]uint64{"x": 1}}, [][]byte{tags}, false},
+	} {
+		x, err := load(l, storedWith(t, c.head, c.blocks...))
+		if (err == nil) != c.ok || err != nil && !errors.Is(err, ErrIndex) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && x.Len() != c.head.Items {
+			t.Errorf("%s: %d items", name, x.Len())
+		}
+	}
+}
+
+// FuzzLoadIndex reads stored indexes whose checksums are right.
+func FuzzLoadIndex(f *testing.F) {
+	l, err := OpenOrCreate(f.Context(), objstore.NewMemory(), "p", "e", Options{})
+	check(f, err)
+	x := bigIndexOf(f, l, 3)
+	f.Add([]byte(`{"Items":3,"Tags":1}`), []byte{0}, []byte(x.appendRows(nil, 0, 3)))
+	f.Fuzz(func(t *testing.T, head, tags, rows []byte) {
+		var b bytes.Buffer
+		b.WriteString(indexFormat)
+		w := &blockWriter{&b}
+		check(t, errors.Join(w.block(head), w.block(tags), w.block(rows)))
+		x, err := load(l, b.Bytes())
+		if err != nil {
+			if !errors.Is(err, ErrIndex) {
+				t.Error(err)
+			}
+			return
+		}
+		x.Overview()
+		if items, total := x.List(ItemQuery{Filter: Filter{Tags: map[string]string{"a": "b"}}}); len(items) != total || total > x.Len() {
+			t.Errorf("%d items, %d in all, of %d", len(items), total, x.Len())
+		}
+		var again bytes.Buffer
+		check(t, x.Save(&again))
+		if y, err := load(l, again.Bytes()); err != nil || y.Len() != x.Len() {
+			t.Error("what was loaded is not stored as it was", err)
+		}
+	})
+}
+
+// gate is a writer that waits in its first row block until it may go on.
+type gate struct {
+	blocks  int
+	reached chan struct{}
+	pass    chan struct{}
+}
+
+func (g *gate) Write(b []byte) (int, error) {
+	if g.blocks++; g.blocks == 6 { // the format, and lengths and contents of the head, tags and rows
+		close(g.reached)
+		<-g.pass
+	}
+	return len(b), nil
+}
+
+// TestStoringAnIndexKeepsNobodyWaiting: while one is stored, questions are answered, a
+// look that finds nothing new does not wait, and news ends the storing.
+func TestStoringAnIndexKeepsNobodyWaiting(t *testing.T) {
+	ctx := t.Context()
+	l, err := OpenOrCreate(ctx, objstore.NewMemory(), "p", "e", Options{})
+	check(t, err)
+	w, err := l.NewWriter(ctx, WriterOptions{MergeAfter: -1})
+	check(t, err)
+	x := bigIndexOf(t, l, 3*chunk)
+	items := x.Len()
+	_, err = x.Update(ctx)
+	check(t, err)
+	g := &gate{reached: make(chan struct{}), pass: make(chan struct{})}
+	stored := make(chan error, 1)
+	go func() { stored <- x.Save(g) }()
+	<-g.reached
+	if changed, err := x.Update(ctx); err != nil || changed {
+		t.Errorf("nothing new: %v %v", changed, err)
+	}
+	writeSome(t, w, 0, 1, rand.New(rand.NewPCG(1, 2)))
+	updated := make(chan error, 1)
+	go func() { _, err := x.Update(ctx); updated <- err }()
+	for x.wanted.Load() == 0 {
+		runtime.Gosched()
+	}
+	if _, total := x.List(ItemQuery{Limit: 1}); total != items || x.Overview().Items != items {
+		t.Errorf("%d items, want %d", total, items)
+	}
+	close(g.pass)
+	if err := <-stored; !errors.Is(err, ErrIndexMoved) {
+		t.Errorf("storing ends with %v", err)
+	}
+	check(t, <-updated)
+	if x.Len() != items+1 {
+		t.Errorf("%d items, want %d", x.Len(), items+1)
+	}
+	var b bytes.Buffer
+	check(t, x.Save(&b))
+	y, err := load(l, b.Bytes())
+	check(t, err)
+	want, _ := x.List(ItemQuery{})
+	got, _ := y.List(ItemQuery{})
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-stored +loaded)\n%s", d)
 	}
 }
 
@@ -234,6 +375,11 @@ func TestADamagedIndexIsRefused(t *testing.T) {
 func bigIndex(b *testing.B, n int) *Index {
 	l, err := OpenOrCreate(b.Context(), objstore.NewMemory(), "p", "e", Options{})
 	check(b, err)
+	return bigIndexOf(b, l, n)
+}
+
+func bigIndexOf(b testing.TB, l *Log, n int) *Index {
+	b.Helper()
 	x := l.NewIndex()
 	x.version, x.frags = 1, map[uint64]bool{}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -285,7 +431,7 @@ func BenchmarkIndexOfAMillionItems(b *testing.B) {
 	})
 	b.Run("load", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := x.log.LoadIndex(stored.Bytes()); err != nil {
+			if _, err := load(x.log, stored.Bytes()); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -13,9 +13,8 @@ import (
 // order they come in, each once. It keeps about 180 bytes of each item, and the names of
 // at most MaxGroups steps, failures and writers. Make one with NewSummary.
 type Summary struct {
-	index    map[itemHash]uint32
-	items    [][]itemState
-	n        int
+	index    map[itemHash]uint32 // nil if an index knows its items by itself
+	items    chunks[itemState]
 	events   int64
 	steps    groups[stepName, stepCount]
 	failures groups[failureName, failureCount]
@@ -66,26 +65,24 @@ func NewSummary() *Summary {
 	return &Summary{index: map[itemHash]uint32{}}
 }
 
-// chunk is how many items' states are allocated at once.
-const chunk = 4096
-
 // number is an item's, the next one if it was not seen before.
 func (s *Summary) number(h itemHash) uint32 {
 	i, ok := s.index[h]
 	if !ok {
-		i = uint32(s.n)
+		i = s.next()
 		s.index[h] = i
-		s.n++
-		if int(i)/chunk == len(s.items) {
-			s.items = append(s.items, make([]itemState, chunk))
-		}
-		s.items[i/chunk][i%chunk].first = MaxSeq + 1
 	}
 	return i
 }
 
+// next is the number of one more item.
+func (s *Summary) next() uint32 {
+	s.items.add().first = MaxSeq + 1
+	return uint32(s.items.n - 1)
+}
+
 // at is what is kept of the item of a number.
-func (s *Summary) at(i uint32) *itemState { return &s.items[i/chunk][i%chunk] }
+func (s *Summary) at(i uint32) *itemState { return s.items.at(i) }
 
 // state is what is kept of an item, new if it was not seen before.
 func (s *Summary) state(h itemHash) *itemState { return s.at(s.number(h)) }
@@ -281,12 +278,12 @@ func (it *itemState) suspect() bool {
 }
 
 // Len is how many items there are.
-func (s *Summary) Len() int { return s.n }
+func (s *Summary) Len() int { return s.items.n }
 
 // all calls f with every item.
 func (s *Summary) all(f func(*itemState)) {
-	for i := range s.n {
-		f(&s.items[i/chunk][i%chunk])
+	for i := range uint32(s.items.n) {
+		f(s.at(i))
 	}
 }
 

@@ -39,7 +39,7 @@ func (s *Summary) item(id string) (sum ItemSummary, ok bool) {
 	if !ok {
 		return ItemSummary{}, false
 	}
-	return s.summary(id, &s.items[i/chunk][i%chunk]), true
+	return s.summary(id, s.at(i)), true
 }
 
 func TestListsCountWhatFoldsFind(t *testing.T) {

@@ -46,7 +46,7 @@ func (t *tally) event(e *Event) error {
 }
 
 func (t *tally) bound() error {
-	if t.sum.n <= t.most {
+	if t.sum.Len() <= t.most {
 		return nil
 	}
 	return t.spill()
@@ -134,9 +134,8 @@ func (t *tally) overview() (Overview, error) {
 
 // forget forgets the items, but not their steps, failures and writers.
 func (s *Summary) forget() {
-	s.all(func(it *itemState) { *it = itemState{} })
+	s.items.clear()
 	clear(s.index)
-	s.n = 0
 }
 
 // merge takes in what else is known of the item.
