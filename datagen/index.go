@@ -44,6 +44,7 @@ type Index struct {
 	tags     []string // each spelling once
 	tagged   map[string]uint32
 	version  uint64
+	counts   *counting // of all items, nil until somebody asks
 	overview *Overview // of this version, nil if it was not asked for
 
 	orders orders
@@ -69,7 +70,7 @@ func (l *Log) NewIndex() *Index {
 
 func (x *Index) reset() {
 	x.sum, x.upTo, x.frags = &Summary{}, map[memwal.ID]uint64{}, nil
-	x.tags, x.tagged, x.overview = []string{""}, map[string]uint32{"": 0}, nil
+	x.tags, x.tagged, x.counts, x.overview = []string{""}, map[string]uint32{"": 0}, nil, nil
 }
 
 // Version counts the updates that changed something. A version that is higher has all
@@ -106,10 +107,20 @@ func (x *Index) Overview() Overview {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.overview == nil {
-		o := x.sum.Overview()
+		o := x.counting().overview()
 		x.overview = &o
 	}
 	return *x.overview
+}
+
+// counting counts all items, the first time. The caller holds the lock.
+func (x *Index) counting() *counting {
+	if x.counts == nil {
+		x.counts = x.sum.counting()
+		x.sum.all(x.counts.item)
+	}
+	x.counts.widen()
+	return x.counts
 }
 
 // Update takes in what the log has beyond the index, and reports whether that was
@@ -150,12 +161,14 @@ func (x *Index) build(ctx context.Context, v *View) error {
 	if err != nil {
 		return err
 	}
+	fresh.counting()
 	defer x.changing()()
 	x.upTo, x.frags = fresh.upTo, fresh.frags
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sum, x.rows, x.items, x.kins = fresh.sum, fresh.rows, fresh.items, fresh.kins
 	x.tags, x.tagged, x.version, x.overview = fresh.tags, fresh.tagged, fresh.version, nil
+	x.counts = fresh.counts
 	return nil
 }
 
@@ -394,8 +407,19 @@ func (x *Index) takePart(news []Event) {
 	defer x.mu.Unlock()
 	x.version++
 	x.overview = nil
-	for i := range news {
-		x.event(&news[i])
+	counts := x.counting()
+	for len(news) > 0 {
+		item := news[0].Item
+		if n, ok := x.items.find(hashItem(item), item, &x.rows); ok {
+			counts.count(x.sum.at(n), -1)
+		}
+		for len(news) > 0 && news[0].Item == item {
+			x.event(&news[0])
+			news = news[1:]
+		}
+		counts.widen()
+		n, _ := x.items.find(hashItem(item), item, &x.rows)
+		counts.item(x.sum.at(n))
 	}
 }
 

@@ -171,6 +171,7 @@ func (x *Index) load(r *blockReader) error {
 	if r.left != 0 {
 		return ErrIndex
 	}
+	x.counting()
 	return nil
 }
 

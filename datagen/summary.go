@@ -399,22 +399,34 @@ type counting struct {
 }
 
 func (s *Summary) counting() *counting {
-	return &counting{s, Overview{Events: s.events}, make([]int, len(s.steps.names)), make([]int, len(s.failures.names))}
+	c := &counting{s: s}
+	c.widen()
+	return c
 }
 
-func (c *counting) item(it *itemState) {
-	c.o.item(it)
+// widen makes room for names that are new.
+func (c *counting) widen() {
+	c.atStep = append(c.atStep, make([]int, len(c.s.steps.names)-len(c.atStep))...)
+	c.atFailure = append(c.atFailure, make([]int, len(c.s.failures.names)-len(c.atFailure))...)
+}
+
+func (c *counting) item(it *itemState) { c.count(it, 1) }
+
+// count counts an item, or takes back that it was counted.
+func (c *counting) count(it *itemState, by int) {
+	c.o.count(it, by)
 	if it.status() == StatusFailed {
-		c.atFailure[it.failure]++
+		c.atFailure[it.failure] += by
 	}
 	if it.life.step > it.created && it.ended <= it.created {
-		c.atStep[it.step]++
+		c.atStep[it.step] += by
 	}
 }
 
 // overview is that of the items that were counted.
 func (c *counting) overview() Overview {
 	o := c.o
+	o.Events = c.s.events
 	c.s.steps.each(func(i int, n stepName, count *stepCount) {
 		if count.completed > 0 {
 			o.Steps = append(o.Steps, StepSummary{Name: n.name, Index: count.index, Completed: count.completed, Items: c.atStep[i]})
@@ -436,25 +448,25 @@ func (c *counting) overview() Overview {
 	return o
 }
 
-func (o *Overview) item(it *itemState) {
-	o.Items++
+func (o *Overview) count(it *itemState, by int) {
+	o.Items += by
 	if !it.child {
-		o.Roots++
+		o.Roots += by
 	}
 	if it.suspect() {
-		o.Suspects++
+		o.Suspects += by
 	}
 	switch it.status() {
 	case StatusPending:
-		o.Status.Pending++
+		o.Status.Pending += by
 	case StatusRunning:
-		o.Status.Running++
+		o.Status.Running += by
 	case StatusCompleted:
-		o.Status.Completed++
+		o.Status.Completed += by
 	case StatusFiltered:
-		o.Status.Filtered++
+		o.Status.Filtered += by
 	case StatusFailed:
-		o.Status.Failed++
+		o.Status.Failed += by
 	}
 }
 

@@ -1,7 +1,7 @@
 package server
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,6 +34,7 @@ type datagens struct {
 
 	work sync.WaitGroup // what goes on beside requests
 	made atomic.Int64   // how often an index was brought up to date
+	held atomic.Int64   // items of the indexes in memory
 }
 
 // datagenLog is one experiment. Lists are answered from an index in memory, which is
@@ -46,8 +47,10 @@ type datagenLog struct {
 
 	mu      sync.Mutex // over what follows
 	log     *datagen.Log
-	index   *datagen.Index      // nil while nobody needs it
-	saved   uint64              // the version that is stored
+	index   *datagen.Index // nil while nobody needs it
+	saved   uint64         // the version that is stored
+	held    int            // items that it counts for
+	gone    bool
 	item    wire.ExperimentItem // as of the last look
 	mark    string              // of the state of the log at the last look
 	err     error
@@ -69,8 +72,11 @@ const (
 	datagenHot   = 2 * time.Minute
 	datagenEvery = 200 * time.Millisecond
 	datagenCold  = 5 * time.Second
-	// indexIdle is how long an index stays in memory that nobody asks for.
-	indexIdle = 5 * time.Minute
+	// indexIdle is how long an index stays in memory that nobody asks for, if there are
+	// more than mostIdleItems in all indexes: some 200 MB. An index that is let go of is
+	// read again when somebody asks.
+	indexIdle     = 5 * time.Minute
+	mostIdleItems = 1_200_000
 	// datagenRetry is for how long what the disk fails is tried again: clients are told
 	// soon, and try again themselves.
 	datagenRetry = time.Second
@@ -138,6 +144,10 @@ func (d *datagens) keep(known []*datagenLog, seen map[string]bool) {
 	}
 	d.mu.Unlock()
 	for _, l := range gone {
+		l.mu.Lock()
+		l.gone = true
+		l.count()
+		l.mu.Unlock()
 		d.server.live.change("experiment-gone", l.id, func() (any, bool) { return goneItem{ID: l.id}, true })
 		l.endWriter()
 	}
@@ -182,11 +192,7 @@ func (d *datagens) close() {
 	d.work.Wait()
 	for _, l := range d.all() {
 		l.endWriter()
-		l.mu.Lock()
-		if l.index != nil {
-			l.store()
-		}
-		l.mu.Unlock()
+		l.store()
 	}
 }
 
@@ -317,76 +323,116 @@ func (l *datagenLog) fault(err error) {
 	}
 }
 
-// loaded is the index, read from what was stored if need be.
+// loaded is the index, read from what was stored if need be. One goroutine at a time
+// asks for it; the others go on meanwhile.
 func (l *datagenLog) loaded(ctx context.Context) (*datagen.Index, error) {
 	log, err := l.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.index != nil {
-		return l.index, nil
+	x := l.index
+	l.mu.Unlock()
+	if x != nil {
+		return x, nil
 	}
-	b, err := os.ReadFile(l.storedPath())
-	if err == nil {
-		l.index, err = log.LoadIndex(b)
-	}
-	if err != nil {
-		l.index = log.NewIndex()
+	if x, err = loadIndex(log, l.storedPath()); err != nil {
+		x = log.NewIndex()
 	}
 	// A server that was killed has told of versions after the one that it stored.
-	l.index.StartAt(max(l.index.Version(), uint64(time.Now().UnixMilli())))
-	l.saved = l.index.Version()
-	return l.index, nil
+	x.StartAt(max(x.Version(), uint64(time.Now().UnixMilli())))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.index, l.saved = x, x.Version()
+	return x, nil
 }
 
 func (l *datagenLog) storedPath() string {
 	return filepath.Join(l.owner.server.cache, "datagen-"+l.id)
 }
 
-// save stores the index. The caller holds the lock.
+func loadIndex(log *datagen.Log, path string) (*datagen.Index, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return log.LoadIndex(bufio.NewReaderSize(f, 256<<10), info.Size())
+}
+
+// save stores the index, if there is one that has changed. One goroutine at a time does.
 func (l *datagenLog) save() error {
-	if l.index.Version() == l.saved {
+	l.mu.Lock()
+	x, saved := l.index, l.saved
+	l.mu.Unlock()
+	if x == nil || x.Version() == saved {
 		return nil
 	}
-	var b bytes.Buffer
-	if err := l.index.Save(&b); err != nil {
-		return err
-	}
-	temp := l.storedPath() + ".new"
-	if err := os.WriteFile(temp, b.Bytes(), 0o600); err != nil {
+	version := x.Version()
+	if err := saveIndex(x, l.storedPath()); err != nil {
 		return fmt.Errorf("store index: %w", err)
 	}
-	if err := os.Rename(temp, l.storedPath()); err != nil {
-		return fmt.Errorf("store index: %w", err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.index == x {
+		l.saved = version
 	}
-	l.saved = l.index.Version()
 	return nil
 }
 
-// store saves the index if it can. The caller holds the lock.
+func saveIndex(x *datagen.Index, path string) error {
+	temp := path + ".new"
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 256<<10)
+	if err := errors.Join(x.Save(w), w.Flush(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return os.Rename(temp, path)
+}
+
+// store saves the index if it can.
 func (l *datagenLog) store() bool {
 	err := l.save()
-	if err != nil {
+	if err != nil && !errors.Is(err, datagen.ErrIndexMoved) {
 		l.owner.server.log.Warn("index not stored", "log", l.path, "err", err)
 	}
 	return err == nil
 }
 
-// rest stores an index that has come to rest, and lets go of one that nobody uses.
+// rest stores an index that has come to rest, and lets go of one that nobody uses if
+// others need the memory.
 func (l *datagenLog) rest() {
 	l.mu.Lock()
+	l.count()
+	resting := l.index != nil && l.reading == nil && time.Since(l.moved) >= 10*time.Second
+	l.mu.Unlock()
+	if !resting || !l.store() {
+		return
+	}
+	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.index == nil || l.reading != nil || time.Since(l.moved) < 10*time.Second {
-		return
-	}
-	if !l.store() {
-		return
-	}
-	if time.Since(l.used) > indexIdle && l.index.Len() > 1000 {
+	much := l.owner.held.Load() > mostIdleItems
+	if much && l.index != nil && l.reading == nil && l.index.Version() == l.saved && time.Since(l.used) > indexIdle {
 		l.index = nil
+		l.count()
 	}
+}
+
+// count keeps the sum of the items of all indexes right. The caller holds the lock.
+func (l *datagenLog) count() {
+	items := 0
+	if l.index != nil && !l.gone {
+		items = l.index.Len()
+	}
+	l.owner.held.Add(int64(items - l.held))
+	l.held = items
 }
 
 // ready is the index for a request, with everything that was in the log when the request

@@ -66,9 +66,7 @@ func TestWhoWatchedAServerThatWasKilledMissesNothing(t *testing.T) {
 	}
 	more(s, "a")
 	l := s.datagens.byID[id]
-	l.mu.Lock()
 	err := l.save()
-	l.mu.Unlock()
 	path := filepath.Join(root, CacheDir, "datagen-"+id)
 	stored, err2 := os.ReadFile(path)
 	if err != nil || err2 != nil {
