@@ -154,7 +154,13 @@ func (s *S3) get(ctx context.Context, key string, limit int64) (b []byte, err er
 		if err == nil && int64(len(b)) > limit {
 			err = ErrTooLarge
 		}
-		if err == nil && int64(len(b)) < stat.Size {
+		size := stat.Size
+		if err == nil && size < 0 { // without a length nothing tells an answer that was cut
+			var o minio.ObjectInfo
+			o, err = s.client.StatObject(ctx, s.opts.Bucket, key, minio.StatObjectOptions{})
+			size = o.Size
+		}
+		if err == nil && int64(len(b)) < size {
 			err = io.ErrUnexpectedEOF
 		}
 		return err
@@ -191,7 +197,7 @@ func (s *S3) getRange(ctx context.Context, key string, off, n int64) ([]byte, er
 	if err := opts.SetRange(off, off+n-1); err != nil {
 		return nil, err
 	}
-	body, stat, _, err := s.core.GetObject(ctx, s.opts.Bucket, key, opts)
+	body, stat, header, err := s.core.GetObject(ctx, s.opts.Bucket, key, opts)
 	if err != nil {
 		if minio.ToErrorResponse(err).StatusCode == http.StatusRequestedRangeNotSatisfiable {
 			err = errShortRange
@@ -199,6 +205,10 @@ func (s *S3) getRange(ctx context.Context, key string, off, n int64) ([]byte, er
 		return nil, err
 	}
 	defer body.Close()
+	// Whatever answers with the whole object, as some proxies do, begins elsewhere.
+	if off > 0 && !strings.HasPrefix(header.Get("Content-Range"), fmt.Sprintf("bytes %d-", off)) {
+		return nil, fmt.Errorf("%w: the answer is not the range that was asked for", ErrRefused)
+	}
 	if stat.Size >= 0 && stat.Size < n {
 		return nil, errShortRange
 	}
