@@ -66,6 +66,7 @@ func makeBenchTable() error {
 
 // TestMain removes the table of the benchmarks.
 func TestMain(m *testing.M) {
+	proctest.Role(committerEnv, committer)
 	proctest.Alone()
 	code := m.Run()
 	s3test.Stop()

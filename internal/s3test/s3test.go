@@ -5,7 +5,6 @@ package s3test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -63,14 +62,19 @@ func Running(t testing.TB) bool {
 func Bucket(t testing.TB) (endpoint, bucket string) {
 	t.Helper()
 	bucket = fmt.Sprintf("bucket-%d", server.buckets.Add(1))
-	client, err := minio.New(server.addr, &minio.Options{Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Region: Region})
+	makeBucket(t, server.addr, bucket)
+	return "http://" + server.addr, bucket
+}
+
+func makeBucket(t testing.TB, addr, bucket string) {
+	t.Helper()
+	client, err := minio.New(addr, &minio.Options{Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Region: Region})
 	if err == nil {
 		err = client.MakeBucket(t.Context(), bucket, minio.MakeBucketOptions{})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "http://" + server.addr, bucket
 }
 
 func find() (string, error) {
@@ -105,45 +109,100 @@ const patience = time.Minute
 
 // startAt starts a server at an address of its own.
 func startAt(bin string) error {
-	var err error
-	if server.addr, err = proctest.Address(); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "foldlog-s3-")
+	m, err := newMortal(bin)
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(bin, "--port", server.addr, "--quiet", "posix", dir)
-	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }()
-	stop := func() {
-		_ = cmd.Process.Kill()
-		<-ended
-		_ = os.RemoveAll(dir)
-	}
-	if !answers(ended) {
-		stop()
-		return fmt.Errorf("%s does not answer: %s", bin, log.String())
-	}
-	server.stop = stop
+	server.addr, server.stop = m.addr, m.stop
 	return nil
 }
 
+// Mortal is a server of its own that can be killed and started again, with everything that
+// it has stored. It is for one goroutine.
+type Mortal struct {
+	bin, addr, dir string
+	cmd            *exec.Cmd
+	ended          chan struct{}
+}
+
+// NewMortal starts one, which lives until the end of the test, if there is a server to
+// test with ([Running]). It has an empty bucket.
+func NewMortal(t testing.TB) (m *Mortal, endpoint, bucket string) {
+	t.Helper()
+	bin, err := find()
+	for range 5 { // another process may be quicker to take the port
+		if err == nil {
+			if m, err = newMortal(bin); err == nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.stop)
+	makeBucket(t, m.addr, "bucket")
+	return m, "http://" + m.addr, "bucket"
+}
+
+func newMortal(bin string) (*Mortal, error) {
+	addr, err := proctest.Address()
+	if err != nil {
+		return nil, err
+	}
+	m := &Mortal{bin: bin, addr: addr}
+	if m.dir, err = os.MkdirTemp("", "foldlog-s3-"); err != nil {
+		return nil, err
+	}
+	if err := m.Start(); err != nil {
+		m.stop()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Start starts a server that was killed, and waits until it answers.
+func (m *Mortal) Start() error {
+	m.cmd = exec.Command(m.bin, "--port", m.addr, "--quiet", "posix", m.dir)
+	m.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
+	var log bytes.Buffer
+	m.cmd.Stdout, m.cmd.Stderr = &log, &log
+	if err := m.cmd.Start(); err != nil {
+		return err
+	}
+	cmd, ended := m.cmd, make(chan struct{})
+	m.ended = ended
+	go func() { _ = cmd.Wait(); close(ended) }()
+	if !answers(m.addr, ended) {
+		m.Kill()
+		return fmt.Errorf("%s does not answer: %s", m.bin, log.String())
+	}
+	return nil
+}
+
+// Kill kills the server.
+func (m *Mortal) Kill() {
+	if m.ended != nil {
+		_ = m.cmd.Process.Kill()
+		<-m.ended
+		m.ended = nil
+	}
+}
+
+func (m *Mortal) stop() {
+	m.Kill()
+	_ = os.RemoveAll(m.dir)
+}
+
 // answers waits until the server does, or has ended.
-func answers(ended <-chan struct{}) bool {
+func answers(addr string, ended <-chan struct{}) bool {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		select {
 		case <-ended:
 			return false
 		case <-time.After(50 * time.Millisecond):
 		}
-		if c, err := net.Dial("tcp", server.addr); err == nil {
+		if c, err := net.Dial("tcp", addr); err == nil {
 			_ = c.Close()
 			return true
 		}
