@@ -20,9 +20,11 @@ import (
 
 func (a *app) cpCmd() *cobra.Command {
 	var opts logkind.CopyOptions
+	var root bool
 	c := &cobra.Command{
-		Use:   "cp PATH DEST [--salvage]",
-		Short: "Copy a log consistently, even while it is written",
+		Use:        "cp PATH DEST [--salvage] [-r]",
+		SuggestFor: []string{"backup", "copy"},
+		Short:      "Copy a log consistently, even while it is written",
 		Long: `Copy a log consistently, even while it is being written. DEST must not exist,
 unless it is a directory, in which the copy keeps its name. A damaged journal or
 stream is refused; with --salvage its committed events up to the first fault are
@@ -31,14 +33,25 @@ files cannot be read is refused too; one whose events contradict each other is c
 as it is, and the exit status is 1.
 
 PATH may be a log at a server, http://HOST/PATH. DEST may be a server, http://HOST, for
-a metrics stream, which gets the place of its run there, as by "metrics push".`,
-		Example: "  foldlog cp search.atj backup/\n  foldlog cp --salvage damaged.atj rescued.atj\n  foldlog cp http://logs.example:7654/search.atj backup/",
+a metrics stream, which gets the place of its run there, as by "metrics push".
+
+With -r every log under the directory PATH is copied, or at a server http://HOST, each to
+its place under DEST, which does not exist or is empty: a backup that is a root itself.
+What cannot be copied is told and passed over, and the exit status is 1. Tags and notes of
+runs are copied on the machine of a server; other files are not.`,
+		Example: "  foldlog cp search.atj backup/\n  foldlog cp --salvage damaged.atj rescued.atj\n  foldlog cp http://logs.example:7654/search.atj backup/\n  foldlog cp -r experiments/ backup-monday",
 		Args:    cmdline.Operands("PATH", "DEST"),
 	}
 	c.Flags().BoolVar(&opts.Salvage, "salvage", false, "copy what is committed before the first fault")
+	c.Flags().BoolVarP(&root, "recursive", "r", false, "copy every log under a directory")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		at, err := a.find(c.Context(), "cp", args[0])
-		if err != nil {
+		switch {
+		case root && logkind.IsDirectory(err):
+			return cli.Failed("cp", args[0], a.copyRoot(c.Context(), args[0], args[1], opts))
+		case logkind.IsDirectory(err):
+			return cli.WithHint(err, "foldlog cp -r copies every log under it")
+		case err != nil:
 			return err
 		}
 		to, in, err := a.Server(args[1])

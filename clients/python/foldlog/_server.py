@@ -69,7 +69,15 @@ class Client:
             with e:
                 raise _problem(e) from None
         except (OSError, http.client.HTTPException, ValueError) as e:
-            raise Away("server away: %s" % (getattr(e, "reason", None) or e)) from None
+            raise Away("server away: %s" % _reason(e)) from None
+
+
+def _reason(error):
+    """Why there was no answer, and what to do about a certificate that nobody knows."""
+    reason = getattr(error, "reason", None) or error
+    if type(reason).__name__ == "SSLCertVerificationError":  # there are Pythons without ssl
+        return "%s; SSL_CERT_FILE names the file of a certificate that no known authority signed" % reason
+    return reason
 
 
 def _problem(answer):

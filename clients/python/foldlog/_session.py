@@ -155,24 +155,25 @@ class ProcessSession:
 
     def _send(self, call, line):
         with self._lock:
+            process = self._process  # another thread may close the session from here on
             self._check()
             self._last += 1
             self._answers.expect(call, self._last)
             self._half = True
             try:
-                self._write(b'{"id":%d,%s\n' % (self._last, line[1:].encode()))
+                self._write(process.stdin, b'{"id":%d,%s\n' % (self._last, line[1:].encode()))
                 self._half = False
             except BaseException:
-                self._process.stdin.close()  # half a request cannot be followed by another
+                process.stdin.close()  # half a request cannot be followed by another
                 raise
 
-    def _write(self, line):
+    def _write(self, stdin, line):
         out = memoryview(line)
         try:
             while out:
-                out = out[self._process.stdin.write(out):]
-        except OSError:
-            pass  # it has ended, as who waits for the answer will hear
+                out = out[stdin.write(out):]
+        except (OSError, ValueError):
+            pass  # it has ended or is closed, as who waits for the answer will hear
 
     def _result(self, call):
         if call.answer is None:
@@ -219,7 +220,7 @@ class ProcessSession:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        self._answers.thread.join()
+        self._answers.thread.join(_PATIENCE)  # a fork of this program may hold the other end of the pipe
 
     def _forget(self):
         """In a forked child: does not keep the parent's pipe open."""

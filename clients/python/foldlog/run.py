@@ -234,8 +234,13 @@ class Run:
         self._report = Report([reports[t] for t in self._targets])
         for t in self._report.targets:
             if t.dropped or t.left or t.error:
-                log.warning("%s", t)
+                log.warning("%s%s", t, self._completed_by(t))
         return self._report
+
+    def _completed_by(self, report):
+        """What sends a server the events that the file has."""
+        paths = [t.path for t in self._targets if isinstance(t, FileTarget) and t.path]
+        return "; foldlog metrics push %s --to %s sends them" % (paths[0], report.target) if report.left and paths else ""
 
     def _emit(self, members, urgent=False, sync=False):
         if self._pid != os.getpid():  # first: a fork may have copied the lock as another thread held it

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import stat
 import tempfile
 import unittest
@@ -131,6 +132,12 @@ class Files(Case):
         for output in (io.StringIO(), None):
             with mock.patch("sys.stdout", output), self.assertRaisesRegex(foldlog.TargetError, "stdout: open"):
                 foldlog.open("r", to="stdout")
+
+    def test_what_a_server_lacks_is_said_with_what_sends_it(self):
+        with self.assertLogs("foldlog") as logs:
+            run = foldlog.open("r", to=[self.to, "http://127.0.0.1:1"], close_timeout=0.1)
+            run.done()
+        self.assertRegex(logs.output[0], "2 left in the file: .*; foldlog metrics push %s --to http://127.0.0.1:1 sends them$" % re.escape(self.path))
 
     def test_what_a_broken_thread_leaves_is_counted(self):
         with mock.patch("foldlog._targets.FileTarget._write", side_effect=MemoryError), mock.patch("threading.excepthook"):

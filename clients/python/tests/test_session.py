@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -18,15 +19,26 @@ from .test_study import setUpModule  # noqa: F401, for it is called
 POSIX = unittest.skipUnless(os.name == "posix", "the platform has no such signals")
 
 
-def later(*calls):
-    """Makes the calls, one after the other, while the main thread waits for something."""
+def later(log, do, *calls):
+    """Makes the calls, one after the other, once a request has been written whose answer
+    the main thread then waits for."""
+    session, written = log._session, threading.Event()
+    write = session._write
+
+    def tell(stdin, line):
+        write(stdin, line)
+        if b'"do":"%s"' % do.encode() in line:
+            written.set()
 
     def run():
+        written.wait(test_study.PATIENCE)
+        while session._half:
+            time.sleep(0.001)
         for call in calls:
-            timer = threading.Event()
-            timer.wait(0.5)
+            time.sleep(0.3)
             call()
 
+    session._write = tell
     thread = threading.Thread(target=run)
     thread.start()
     return thread
@@ -40,7 +52,7 @@ class Studies(test_study.Case):
     def test_a_session_goes_on_after_ctrl_c_and_no_trial_is_lost(self):
         study = self.study()
         os.kill(self.pid(study), signal.SIGSTOP)
-        waiting = later(lambda: os.kill(os.getpid(), signal.SIGINT), lambda: os.kill(self.pid(study), signal.SIGCONT))
+        waiting = later(study, "ask", lambda: os.kill(os.getpid(), signal.SIGINT), lambda: os.kill(self.pid(study), signal.SIGCONT))
         with self.assertRaises(KeyboardInterrupt):
             study.ask()
         waiting.join()
@@ -61,8 +73,10 @@ class Studies(test_study.Case):
         class Disturbed(BaseException):
             pass
 
+        package = os.path.join(os.path.dirname(foldlog.__file__), "")
+
         def handler(number, frame):
-            if "foldlog" in frame.f_code.co_filename:  # the tests themselves are not
+            if frame.f_code.co_filename.startswith(package):  # the tests themselves are not
                 raise Disturbed
 
         before = signal.signal(signal.SIGUSR1, handler)
@@ -93,7 +107,7 @@ class Studies(test_study.Case):
         before = signal.signal(signal.SIGUSR1, lambda *_: told.append(study.tell(trial, 0.5).state))
         self.addCleanup(signal.signal, signal.SIGUSR1, before)
         os.kill(self.pid(study), signal.SIGSTOP)
-        waiting = later(lambda: os.kill(os.getpid(), signal.SIGUSR1), lambda: os.kill(self.pid(study), signal.SIGCONT))
+        waiting = later(study, "set_attr", lambda: os.kill(os.getpid(), signal.SIGUSR1), lambda: os.kill(self.pid(study), signal.SIGCONT))
         study.set_user_attr("a", 1)
         waiting.join()
         self.assertEqual((told, study.user_attrs), (["complete"], {"a": 1}))
@@ -111,12 +125,27 @@ class Studies(test_study.Case):
     def test_whether_a_cut_off_request_was_done_is_said_to_be_unknown(self):
         study = self.study()
         os.kill(self.pid(study), signal.SIGSTOP)
-        waiting = later(lambda: os.kill(self.pid(study), signal.SIGKILL))
+        waiting = later(study, "ask", lambda: os.kill(self.pid(study), signal.SIGKILL))
         with self.assertRaisesRegex(foldlog.SessionEnded, "status -9; whether it did 'ask' is not known"):
             study.ask()
         waiting.join()
         with self.assertRaisesRegex(foldlog.SessionEnded, "status -9$|status -9\\nhint: open it again$"):
             study.ask()
+
+    def test_a_call_whose_session_another_thread_closes_meanwhile_says_so(self):
+        study = self.study()
+        session, write = study._session, study._session._write
+        session._write = lambda stdin, line: (session.close(), write(stdin, line))
+        with self.assertRaisesRegex(foldlog.SessionEnded, "the study was closed; whether it did 'ask' is not known"):
+            study.ask()
+        with self.assertRaisesRegex(foldlog.SessionEnded, "the study is closed"):
+            study.ask()
+
+    def test_the_end_of_a_session_does_not_wait_for_who_holds_its_pipe(self):
+        study = self.study()
+        with mock.patch.object(_session, "_PATIENCE", 0.1), mock.patch.object(study._session._answers, "thread") as thread:
+            study.close()
+        thread.join.assert_called_once_with(0.1)
 
     def test_a_study_is_pickled_as_where_it_is(self):
         study = self.study("s", retries=1)
@@ -188,9 +217,10 @@ class Items(test_datagen.Case):
     def test_ctrl_c_in_a_claim_that_waits_loses_no_item(self):
         other, log = self.log(), self.log()
         other.item("held")
-        later(lambda: os.kill(os.getpid(), signal.SIGINT))
+        waiting = later(log, "next", lambda: os.kill(os.getpid(), signal.SIGINT))
         with self.assertRaises(KeyboardInterrupt):
             next(log.claim(["held"]))
+        waiting.join()
         other.close()
         for item in log.claim(["held"]):
             with item:
@@ -201,9 +231,10 @@ class Items(test_datagen.Case):
     def test_a_log_that_waits_for_others_can_be_closed(self):
         other, log = self.log(), self.log()
         other.item("held")
-        later(lambda: os.kill(os.getpid(), signal.SIGINT))
+        waiting = later(log, "next", lambda: os.kill(os.getpid(), signal.SIGINT))
         with self.assertRaises(KeyboardInterrupt):
             next(log.claim(["held"]))
+        waiting.join()
         process = log._session._process
         with mock.patch.object(_session, "_PATIENCE", 20):
             log.close()

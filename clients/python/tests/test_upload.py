@@ -1,6 +1,8 @@
 """What a server gets of lines that wait in memory."""
 
+import ssl
 import unittest
+import urllib.error
 from unittest import mock
 
 from foldlog import _server
@@ -39,6 +41,11 @@ class Upload(unittest.TestCase):
             t.put(Line(b'{"metric":%d}\n' % i))
             t._step()
         self.assertEqual(sorted(streams.have.values()), [b'{"open":1}\n{"metric":%d}\n' % i for i in range(2)])
+
+    def test_a_certificate_that_nobody_knows_is_told_with_what_to_do(self):
+        error = urllib.error.URLError(ssl.SSLCertVerificationError("self-signed certificate"))
+        self.assertIn("SSL_CERT_FILE names the file", str(_server._reason(error)))
+        self.assertEqual(str(_server._reason(urllib.error.URLError("refused"))), "refused")
 
 
 if __name__ == "__main__":
