@@ -91,7 +91,7 @@ func (a *app) emptyPlace(root, dest string) error {
 
 // copiedUnder is the copy of a log of a root.
 type copiedUnder struct {
-	logkind.Copied
+	logkind.CopyStats
 	run bool // it is a stream among the runs of a server
 }
 
@@ -108,7 +108,7 @@ func (a *app) copyUnder(ctx context.Context, root, log, dest string, opts logkin
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return done, err
 	}
-	if done.Copied, err = a.copyLog(ctx, at, to, opts); err != nil {
+	if done.CopyStats, err = a.copyLog(ctx, at, to, opts); err != nil {
 		return done, err
 	}
 	a.Debugf("copied %s, %s, to %s", cli.Plural(done.Events, "event"), cli.Size(done.Bytes), to)
