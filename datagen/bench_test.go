@@ -104,7 +104,7 @@ func BenchmarkSummary(b *testing.B) {
 	var s *Summary
 	b.ReportAllocs()
 	for b.Loop() {
-		s = NewSummary()
+		s = new(Summary)
 		for _, rec := range batches {
 			if err := s.Add(rec); err != nil {
 				b.Fatal(err)

@@ -111,7 +111,7 @@ func TestVersion2IsRead(t *testing.T) {
 		if string(it.Status) != want || it.Err() != nil || (it.Failure() != nil) != (want == "failed") {
 			t.Errorf("%s became %s, %v", status, it.Status, it.Err())
 		}
-		s, c := NewSummary(), new(Classes)
+		s, c := new(Summary), new(Classes)
 		for _, rec := range []arrow.RecordBatch{rec, end} {
 			if err := errors.Join(s.Add(rec), c.Add(rec)); err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestNewerSchemasAreRefusedByName(t *testing.T) {
 	if n != 2 || !errors.Is(last, ErrNewer) || !strings.Contains(last.Error(), "version 3") || !strings.Contains(last.Error(), "c0-ITEM_CREATED") {
 		t.Errorf("%d rows, %v", n, last)
 	}
-	if err := NewSummary().Add(rec); !errors.Is(err, ErrNewer) {
+	if err := new(Summary).Add(rec); !errors.Is(err, ErrNewer) {
 		t.Error(err)
 	}
 	if err := new(Classes).Add(rec); !errors.Is(err, ErrNewer) {
@@ -167,7 +167,7 @@ func TestTablesThatAreNoLogsAreRefused(t *testing.T) {
 	if err := new(Classes).Add(rec); !errors.Is(err, ErrSchema) {
 		t.Error(err)
 	}
-	if err := NewSummary().Add(array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 0)); !errors.Is(err, ErrSchema) {
+	if err := new(Summary).Add(array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 0)); !errors.Is(err, ErrSchema) {
 		t.Error(err)
 	}
 }
@@ -299,12 +299,12 @@ func readAll(t *rapid.T) {
 		Tree([]*Item{it})
 	}
 	_, all := rec.Schema().FieldsByName("item_id")
-	s, c := NewSummary(), new(Classes)
+	s, c := new(Summary), new(Classes)
 	err1, err2 := s.Add(rec), c.Add(rec)
 	if (err1 == nil) != (err2 == nil) || err1 != nil && !errors.Is(err1, ErrSchema) || err1 != nil && all && errors.Is(err1, ErrNewer) {
 		t.Fatal(err1, err2)
 	}
-	byEvent := NewSummary()
+	byEvent := new(Summary)
 	for i := range events {
 		byEvent.AddEvent(&events[i])
 	}

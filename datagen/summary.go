@@ -11,7 +11,7 @@ import (
 
 // Summary sums up the events of all items of a log, in one pass and whatever
 // order they come in, each once. It keeps about 180 bytes of each item, and the names of
-// at most MaxGroups steps, failures and writers. Make one with NewSummary.
+// at most MaxGroups steps, failures and writers. The zero value is an empty summary.
 type Summary struct {
 	index    map[itemHash]uint32 // nil if an index knows its items by itself
 	items    chunks[itemState]
@@ -60,15 +60,13 @@ type writerCount struct {
 	first, last int64
 }
 
-// NewSummary returns an empty summary.
-func NewSummary() *Summary {
-	return &Summary{index: map[itemHash]uint32{}}
-}
-
 // number is an item's, the next one if it was not seen before.
 func (s *Summary) number(h itemHash) uint32 {
 	i, ok := s.index[h]
 	if !ok {
+		if s.index == nil {
+			s.index = map[itemHash]uint32{}
+		}
 		i = s.next()
 		s.index[h] = i
 	}

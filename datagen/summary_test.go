@@ -45,7 +45,7 @@ func (s *Summary) item(id string) (sum ItemSummary, ok bool) {
 func TestListsCountWhatFoldsFind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, items := drawLog(t)
-		s, c := NewSummary(), new(Classes)
+		s, c := new(Summary), new(Classes)
 		for i := range all {
 			s.AddEvent(&all[i])
 			c.AddEvent(&all[i])
@@ -102,7 +102,7 @@ func TestRowsSumUpLikeEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, items := drawLog(t)
 		all = slices.DeleteFunc(all, func(e Event) bool { return e.Kind == StepStarted })
-		byEvent, byRow, c := NewSummary(), NewSummary(), new(Classes)
+		byEvent, byRow, c := new(Summary), new(Summary), new(Classes)
 		for i := range all {
 			byEvent.AddEvent(&all[i])
 		}
@@ -140,7 +140,7 @@ func TestCollisionsAreSuspect(t *testing.T) {
 		h := drawHistory(t, "item")
 		e := h.events[rapid.IntRange(0, len(h.events)-1).Draw(t, "at")]
 		e.ID, e.Epoch = "other", "stranger"
-		s := NewSummary()
+		s := new(Summary)
 		for _, e := range append(h.events, e) {
 			s.AddEvent(&e)
 		}
@@ -154,7 +154,7 @@ func TestCollisionsAreSuspect(t *testing.T) {
 }
 
 func TestTooManyNamesAreCountedTogether(t *testing.T) {
-	s := NewSummary()
+	s := new(Summary)
 	const n = MaxGroups + 500
 	for i := range n {
 		s.AddEvent(&Event{Item: "i", Seq: int64(i), Kind: StepCompleted, Step: &Step{Name: fmt.Sprint("s", i)}, Epoch: fmt.Sprint(i)})
@@ -170,7 +170,7 @@ func TestTooManyNamesAreCountedTogether(t *testing.T) {
 }
 
 func TestEpochsOfOneWriterAreCountedTogether(t *testing.T) {
-	s := NewSummary()
+	s := new(Summary)
 	for i := range 30 {
 		s.AddEvent(&Event{Item: fmt.Sprint(i), Kind: ItemCreated, Run: "r", Epoch: fmt.Sprintf("0192f0c1-7d5e-7c1a-9d3b-3f2a4b5c6d7%d.1.%d", i%2, i)})
 		s.AddEvent(&Event{Item: fmt.Sprint(i), Seq: 1, Kind: ItemEnded, End: EndCompleted, Epoch: "other"})
@@ -202,7 +202,7 @@ func TestClassesKeepLittleOfEachItem(t *testing.T) {
 
 func TestSummariesKeepLittleOfEachItem(t *testing.T) {
 	const n = 100_000
-	s := NewSummary()
+	s := new(Summary)
 	for i := range n {
 		s.AddEvent(&Event{Item: fmt.Sprintf("a rather long source key that is not kept, number %d", i), Kind: ItemCreated})
 	}

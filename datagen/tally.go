@@ -23,7 +23,7 @@ type stateRun struct {
 	n int
 }
 
-func newTally(most int) *tally { return &tally{sum: NewSummary(), most: most} }
+func newTally(most int) *tally { return &tally{sum: new(Summary), most: most} }
 
 // close gives the temporary file up.
 func (t *tally) close() {

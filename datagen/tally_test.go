@@ -35,7 +35,7 @@ func TestATallyInPartsCountsAsOneInMemory(t *testing.T) {
 	withTemporaryFiles(t)
 	rapid.Check(t, func(t *rapid.T) {
 		all, _ := drawLog(t)
-		s := NewSummary()
+		s := new(Summary)
 		for i := range all {
 			s.AddEvent(&all[i])
 		}
