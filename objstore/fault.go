@@ -49,8 +49,7 @@ type Fate struct {
 
 // Fault passes calls on to another store unless the hook decides otherwise.
 type Fault struct {
-	fault.Calls
-
+	calls fault.Calls
 	store Store
 	hook  func(Call) Fate
 }
@@ -64,9 +63,15 @@ var (
 // goroutine makes it; it may sleep to be a slow store.
 func NewFault(s Store, hook func(Call) Fate) *Fault { return &Fault{store: s, hook: hook} }
 
+// Changes returns the number of changing calls so far.
+func (f *Fault) Changes() int { return f.calls.Changes() }
+
+// Crash makes every later call fail with [ErrCrashed].
+func (f *Fault) Crash() { f.calls.Crash() }
+
 func (f *Fault) fate(op, key string) (fate Fate) {
 	c := Call{Op: op, Key: key}
-	if !f.Admit(c.Mutates(), func(n int) bool { c.N = n; fate = f.hook(c); return fate.Crash }) {
+	if !f.calls.Admit(c.Mutates(), func(n int) bool { c.N = n; fate = f.hook(c); return fate.Crash }) {
 		fate.Err = ErrCrashed
 	}
 	return fate
