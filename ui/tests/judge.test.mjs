@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { after, before, test } from 'node:test'
-import { runs, studies } from './fixtures.mjs'
-import { findChromium, launch, open, serve, tempRoot, until, endWriters } from './lib.mjs'
+import { transformWithOxc } from 'vite'
+import { chance, runs, Stream, studies } from './fixtures.mjs'
+import { findChromium, foldlog, launch, open, serve, tempRoot, until, endWriters } from './lib.mjs'
 
 let root, server, browser, studyOf
 const skip = findChromium() ? false : 'there is no Chromium on this machine'
@@ -15,6 +16,12 @@ before(async () => {
   root = tempRoot()
   runs(root.dir, Date.now())
   studies(root.dir)
+  const epochs = new Stream('vision-epochs', Date.now() - 60_000)
+  for (let step = 1; step <= 20; step++) {
+    epochs.metric(step, 'val/loss', 3 - step)
+    if (step > 1 && step % 2 === 0 && step < 20) epochs.metric(step, 'epoch', step / 4)
+  }
+  epochs.done().write(root.dir)
   server = await serve(root.dir)
   await server.settled()
   const list = (await (await fetch(server.base + '/api/v1/studies')).json()).items
@@ -103,4 +110,90 @@ test('colours of runs are far from each other', { skip }, () => {
     const a = hues[i][theme], b = hues[k][theme]
     assert.ok(apart(a, b) > 0.12, `${a} and ${b} are alike: ${apart(a, b).toFixed(3)}`)
   }
+})
+
+const panel = (page, name) => page.locator('section.panel', { has: page.getByRole('heading', { name, exact: true }) })
+
+test('the hypervolume of a study is that of the command line, and grows', { skip }, () => on('/studies/' + studyOf('size-and-loss'), async page => {
+  const told = foldlog(root.dir, ['study', 'plot', 'pareto', 'search.atj', '--study', 'size-and-loss'])
+  const [, wanted] = /hypervolume ([\d.]+) up to/.exec(told)
+  const label = await panel(page, 'Hypervolume').locator('canvas').getAttribute('aria-label')
+  const shown = Number(/: ([\d.]+)$/.exec(label)[1])
+  assert.ok(Math.abs(shown - Number(wanted)) < 1e-3 * shown, `${shown} is not ${wanted}`)
+  const canvas = panel(page, 'Hypervolume').locator('canvas')
+  await canvas.focus()
+  const at = async key => { await page.keyboard.press(key); return Number(/hypervolume ([\d.]+)/.exec(await until('a value', () => panel(page, 'Hypervolume').locator('.sr').last().innerText()))[1]) }
+  const first = await at('Home'), last = await until('the last', async () => { const v = await at('End'); return v !== first && v })
+  assert.ok(first < last && Math.abs(last - shown) < 1e-3 * shown, `${first} to ${last}`)
+}))
+
+test('hypervolumes of two and three objectives are exact', { skip }, async () => {
+  const source = readFileSync(resolve(import.meta.dirname, '../src/lib/volume.ts'), 'utf8')
+  const { cornerOf, volumeOf, volumes } = await import('data:text/javascript,' + encodeURIComponent((await transformWithOxc(source, 'volume.ts')).code))
+  const r = chance(21)
+  for (const n of [2, 3]) {
+    const points = Array.from({ length: 30 }, () => Array.from({ length: n }, () => Math.floor(r() * 8)))
+    const corner = cornerOf(points).map(Math.ceil)
+    let cells = 0 // of the grid, which are dominated
+    const count = at => {
+      if (at.length < n) { for (let v = 0; v < corner[at.length]; v++) count([...at, v]); return }
+      if (points.some(p => p.every((v, k) => v <= at[k]))) cells++
+    }
+    count([])
+    assert.equal(volumeOf(points, corner), cells, `${n} objectives`)
+    const values = Array.from({ length: n }, (_, k) => Float64Array.from(points, p => k ? -p[k] : p[k]))
+    const columns = { numbers: Float64Array.from(points, (_, i) => i), states: 'c'.repeat(30), values }
+    const { xs, ys, left } = volumes(columns, [true, ...Array(n - 1).fill(false)])
+    assert.equal(left, 0)
+    assert.equal(xs[0], 0)
+    assert.ok(ys.every((v, i) => i === 0 || v > ys[i - 1]), 'it grows')
+    assert.ok(Math.abs(ys.at(-1) - volumeOf(points, cornerOf(points))) < 1e-9)
+  }
+})
+
+test('the distribution of a study tells the newer half from the older one', { skip }, () => on('/studies/' + studyOf('vision-search'), async page => {
+  const p = panel(page, 'Distribution'), canvas = p.locator('canvas')
+  await canvas.focus()
+  await page.keyboard.press('End')
+  await p.locator('.plot-tip').waitFor()
+  assert.match(await p.locator('.plot-tip-title').innerText(), /^value 0\.\d+$/)
+  assert.match((await p.locator('.plot-tip-row').allInnerTexts()).join(' '), /of the (older|newer) \d+\s+100\b/)
+}))
+
+test('curves are drawn along a metric', { skip }, async () => {
+  const points = async page => {
+    const c = page.locator('section.chart[aria-label="val/loss"] canvas')
+    await c.focus()
+    await page.keyboard.press('Home')
+    return until('a value', async () => { const t = await page.locator('section.chart[aria-label="val/loss"] .sr').last().innerText(); return t && t })
+  }
+  await on('/runs/vision-epochs', async page => {
+    await page.getByLabel('Metric as axis').selectOption('epoch')
+    await until('in the address', () => new URL(page.url()).searchParams.get('x') === 'metric:epoch')
+    await until('the axis', () => page.locator('section.chart[aria-label="val/loss"]').getByText('3 where epoch is not known').isVisible())
+    assert.match(await points(page), /^epoch 0\.5: value 1\b/)
+  })
+  await on('/compare?run=vision-epochs&run=vision-base-lr0.02&x=metric:epoch', async page => assert.match(await points(page), /^epoch 0\.5: vision-epochs 1\b/))
+  await on('/runs/vision-epochs?x=metric:gone', async page => until('nothing to draw', () => page.locator('section.chart[aria-label="val/loss"]').getByText('20 where gone is not known').isVisible()))
+})
+
+test('a comparison tells which run is best, which failed and which is not there', { skip }, () => on('/compare?run=vision-base-lr0.004&run=vision-base-lr0.03&run=vision-large&run=text-killed&run=none', async page => {
+  const best = name => page.locator(`section.chart[aria-label="${name}"] .best-run`)
+  await until('the best of a loss', async () => /^best last value\s*0\.\d+\s*vision-base-lr0\.03$/.test((await best('val/loss').innerText()).trim()))
+  await until('the best of an accuracy', async () => (await best('val/accuracy').locator('a').innerText()) === 'vision-base-lr0.03')
+  assert.equal(await best('rate/tokens').count(), 0, 'of a rate nothing tells what is better')
+  const legend = page.getByRole('group', { name: 'Runs' })
+  await until('what is known', async () => /vision-large\s*failed/.test(await legend.innerText()))
+  assert.match(await legend.innerText(), /text-killed\s*silent/)
+  assert.match(await legend.innerText(), /none\s*not under this root/)
+  assert.doesNotMatch(await legend.innerText(), /done/)
+}))
+
+test('a trial says how many are better', { skip }, async () => {
+  const id = studyOf('vision-search'), study = await (await fetch(`${server.base}/api/v1/studies/${id}`)).json()
+  await on(`/studies/${id}/trials/${study.best.number}`, async page => page.getByText(`the best of ${study.states.complete} complete trials`).waitFor())
+  await on(`/studies/${id}/trials/0`, async page => {
+    await page.getByText(/^\d+ trials$/).click()
+    await until('those that are', () => /state=complete&where=value%3C/.test(page.url()))
+  })
 })

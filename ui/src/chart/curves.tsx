@@ -1,5 +1,5 @@
 import { useCallback, useMemo } from 'preact/hooks'
-import { among, count, duration, moment } from '../lib/format'
+import { among, count, duration, moment, value } from '../lib/format'
 import { type Geom, Plot, type Tip } from './plot'
 import { withoutOutliers } from '../lib/study'
 import { around, type Axis } from './scale'
@@ -20,7 +20,8 @@ export interface Line {
 }
 export interface Band { from: number; to: number; label: string; odd: boolean }
 export interface Mark { x: number; kind: 'checkpoint' | 'resumed' | 'interrupted' | 'failed' | 'remark'; label: string }
-export type XKind = 'step' | 'time' | 'relative'
+/** Steps, the clock, milliseconds since the beginning, or what was measured. */
+export type XKind = 'step' | 'time' | 'relative' | 'value'
 
 export interface CurvesProps {
   lines: Line[]
@@ -85,7 +86,7 @@ export function Curves(p: CurvesProps) {
   const [x, y, shown] = useMemo((): [Axis, Axis, (Line & { smooth: ArrayLike<number> | null })[]] => {
     const e = extent(lines, !!p.logX, !!p.logY, p.range)
     if (p.clip && e.y0 < e.y1) [e.y0, e.y1] = withoutOutliers(valuesIn(lines, !!p.logY, p.range))
-    const kind = xKind === 'time' ? 'time' : xKind === 'relative' ? 'duration' : 'integer'
+    const kind = xKind === 'time' ? 'time' : xKind === 'relative' ? 'duration' : xKind === 'value' ? 'number' : 'integer'
     const [from, to] = p.range ?? [e.x0, e.x1]
     const x = around(from, to, { log: p.logX && from > 0, air: 0 })
     return [{ ...x, kind, label: p.xLabel }, e.y0 <= e.y1 ? around(e.y0, e.y1, { log: p.logY && e.y0 > 0 }) : { min: 0, max: 1, kind: 'category' },
@@ -104,14 +105,14 @@ export function Curves(p: CurvesProps) {
     for (const l of shown) if (l.key === p.strong) drawLine(g, l, !!y.log, false, 1, true)
   }, [shown, p.bands, p.marks, p.strong, x, y])
 
-  const xText = useCallback((v: number) => xKind === 'time' ? moment(v) : xKind === 'relative' ? duration(v) : `step ${Number.isSafeInteger(Math.round(v)) ? '' : 'about '}${count(Math.round(v))}`, [xKind])
+  const xText = useCallback((v: number) => xKind === 'time' ? moment(v) : xKind === 'relative' ? duration(v) : xKind === 'value' ? `${p.xLabel ?? ''} ${value(v)}`.trim() : `step ${Number.isSafeInteger(Math.round(v)) ? '' : 'about '}${count(Math.round(v))}`, [xKind, p.xLabel])
   const tip = useCallback((px: number, py: number, g: Omit<Geom, 'ctx'>): Tip | null => tipOf(shown, px, py, g, xText, y.max - y.min, p.marks), [shown, xText, y, p.marks])
   const stops = useCallback(() => {
     const all = new Set<number>()
     for (const l of lines) for (let i = 0; i < l.xs.length; i++) if (l.xs[i] >= x.min && l.xs[i] <= x.max) all.add(l.xs[i])
     return [...all].sort((a, b) => a - b)
   }, [lines, x])
-  const table = () => [['line', xKind === 'step' ? 'step' : 'milliseconds', 'value'], ...lines.flatMap(l => Array.from(l.xs, (v, i) => [l.label, v, l.ys[i]]))]
+  const table = () => [['line', xKind === 'step' ? 'step' : xKind === 'value' ? p.xLabel ?? 'x' : 'milliseconds', 'value'], ...lines.flatMap(l => Array.from(l.xs, (v, i) => [l.label, v, l.ys[i]]))]
   return <Plot height={p.height ?? 220} x={x} y={y} label={p.label} draw={draw} tip={tip} stops={stops} zoom={p.zoom} reset={p.reset} table={table} shared={!!p.zoom} />
 }
 

@@ -1,7 +1,9 @@
+import type { ComponentChildren } from 'preact'
 import { useCallback, useMemo, useState } from 'preact/hooks'
+import { type Along, alongOf } from '../lib/along'
 import { ApiError, get, seg, url } from '../lib/api'
 import { colorOf } from '../lib/color'
-import { marked, remarks, useFeed } from '../lib/feed'
+import { marked, remarks, useCurve, useFeed } from '../lib/feed'
 import { finder } from '../lib/find'
 import { count, duration, plural } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
@@ -53,18 +55,30 @@ export function Run({ slug }: { slug: string }) {
         tabs={[['charts', 'Charts', run ? count(run.names) : ''], ['details', 'Details'], ['notes', 'Annotations', run ? count(run.annotations) : '']]} />
       {tab === 'details' ? run && <Details run={run} reload={detail.reload} /> : tab === 'notes' ? run && <Annotations run={run} version={notes} /> : (
         <>
-          <ChartBar s={s} set={set} q={q}>
+          <ChartBar s={s} set={set} q={q} names={run?.curves.map(c => c.name).sort() ?? []}>
             {run && run.segments > 1 && <Check on={s.older} set={on => set({ older: on ? null : '0' })}>Older copies</Check>}
             <Check on={s.marks} set={on => set({ marks: on ? null : '0' })}>Marks</Check>
           </ChartBar>
-          {run ? <Charts run={run} q={q} set={set} feed={feed} s={s} marks={marks.data ?? noMarks} /> : <div class="charts">{[1, 2, 3, 4].map(i => <div class="panel" key={i} style={{ height: 290 }} />)}</div>}
+          {run ? <AlongMetric slug={slug} name={s.along} feed={feed}>{along => <Charts run={run} q={q} set={set} feed={feed} s={s} along={along} marks={marks.data ?? noMarks} />}</AlongMetric> : <div class="charts">{[1, 2, 3, 4].map(i => <div class="panel" key={i} style={{ height: 290 }} />)}</div>}
         </>
       )}
     </>
   )
 }
 
-function Charts({ run, q, set, feed, s, marks }: { run: RunDetail; q: URLSearchParams; set: ReturnType<typeof useChartSettings>[1]; feed: ReturnType<typeof useFeed>; s: ReturnType<typeof useChartSettings>[0]; marks: Annotation[] }) {
+/** Reads the metric that is the axis, if one is. */
+function AlongMetric({ slug, name, feed, children }: { slug: string; name: string; feed: ReturnType<typeof useFeed>; children: (along?: Along) => ComponentChildren }) {
+  return name ? <ReadMetric slug={slug} name={name} feed={feed}>{children}</ReadMetric> : <>{children()}</>
+}
+
+function ReadMetric({ slug, name, feed, children }: { slug: string; name: string; feed: ReturnType<typeof useFeed>; children: (along?: Along) => ComponentChildren }) {
+  const { curve, error, retry } = useCurve(slug, name, 'step', null, 10_000, feed)
+  const along = useMemo(() => curve ? alongOf(curve.pieces) : undefined, [curve])
+  if (error && !curve) return <Failure error={error} retry={retry} />
+  return <>{children(along)}</>
+}
+
+function Charts({ run, q, set, feed, s, along, marks }: { along?: Along; run: RunDetail; q: URLSearchParams; set: ReturnType<typeof useChartSettings>[1]; feed: ReturnType<typeof useFeed>; s: ReturnType<typeof useChartSettings>[0]; marks: Annotation[] }) {
   const find = q.get('m') ?? '', full = q.get('chart')
   const all = run.curves.map(c => c.name).join('\0')
   const [pins, pin] = usePins(q, set)
@@ -81,7 +95,7 @@ function Charts({ run, q, set, feed, s, marks }: { run: RunDetail; q: URLSearchP
         <section key={group} aria-label={group || 'metrics'} style={{ display: 'grid', gap: 10 }}>
           {groups.length > 1 && <h2 class="group">{group || 'metrics'} <span class="note">{count(names.length)}</span></h2>}
           <div class="charts">
-            {names.map(name => <RunChart key={name} slug={run.slug} first={run.first_ms} name={name} feed={feed} settings={s} annotations={marks} full={full === name} pinned={pins.includes(name)} onPin={() => pin(name)}
+            {names.map(name => <RunChart key={name} slug={run.slug} first={run.first_ms} name={name} feed={feed} settings={s} along={along} annotations={marks} full={full === name} pinned={pins.includes(name)} onPin={() => pin(name)}
               onFull={() => set({ chart: full === name ? null : name })} zoom={zoom} reset={reset} />)}
           </div>
         </section>

@@ -9,6 +9,7 @@ import { useLoad } from '../lib/use'
 import { Ago, Choice, Copy, Empty, Failure, Panel, Show, Stat, State, Tabs } from '../parts/basic'
 import { CurvesTab, FrontTab, History, ImportanceBars, OutboxTab, Parameters, TimelineTab } from './study/tabs'
 import { Failures } from './study/failures'
+import { Distribution, Volume } from './study/spread'
 import { Trials } from './study/trials'
 import { StateSplit } from './study/states'
 
@@ -59,7 +60,7 @@ export function Study({ id }: { id: string }) {
           return (
             <>
               {many && <FrontTab {...p} />}
-              <div class="cols wide"><div class="stack"><History {...p} /><About s={s} c={c} /></div><div class="stack">{!many && s.best && <Best s={{ ...s, best: s.best }} c={c} />}{s.states.failed > 0 && <Failures study={s} />}<ImportanceBars {...p} /></div></div>
+              <div class="cols wide"><div class="stack">{many && s.directions.length < 4 && <Volume {...p} />}<History {...p} /><Distribution {...p} /><About s={s} c={c} /></div><div class="stack">{!many && s.best && <Best s={{ ...s, best: s.best }} c={c} />}{s.states.failed > 0 && <Failures study={s} />}<ImportanceBars {...p} /></div></div>
             </>
           )
         }}</Show>

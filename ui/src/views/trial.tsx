@@ -5,7 +5,7 @@ import { colorAt } from '../lib/color'
 import { count, duration, moment, plural, text, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
 import { at } from '../lib/router'
-import type { LiveTrials, StudyDetail, TrialDetail } from '../lib/types'
+import type { LiveTrials, Page, StudyDetail, TrialDetail, TrialItem } from '../lib/types'
 import { useLoad } from '../lib/use'
 import { Ago, Copy, Empty, Failure, Panel, State } from '../parts/basic'
 import { KeyValues } from './run/details'
@@ -40,6 +40,7 @@ export function Trial({ id, number: n }: { id: string; number: string }) {
             <Panel title="Result">
               <div class="body"><dl class="kv">
                 {s.metrics.map((m, i) => <><dt key={m}>{m}</dt><dd><b>{i < t.values.length ? value(number(t.values[i])) : '–'}</b></dd></>)}
+                <Rank s={s} t={t} />
                 <dt>Started</dt><dd>{moment(t.started_ms)}</dd><dt>Took</dt><dd>{t.ended_ms ? duration(t.ended_ms - t.started_ms) : t.state === 'running' ? <>running, last heard of <Ago ms={t.heartbeat_ms || t.started_ms} /></> : '–'}</dd>
                 {t.worker && <><dt>Worker</dt><dd class="mono">{t.worker} <Copy text={t.worker} /></dd><dt>Epoch</dt><dd>{t.epoch}</dd></>}
                 <dt>Attempt</dt><dd>{t.attempt}{t.max_attempts > 0 && ` of ${t.max_attempts}`}{t.lineage.length > 0 && <>, repeats {t.lineage.map((l, i) => <>{i > 0 && ', '}<a class="link" key={l} href={at.trial(id, l)}>trial {l}</a></>)}</>}</dd>
@@ -54,4 +55,14 @@ export function Trial({ id, number: n }: { id: string; number: string }) {
       )}
     </>
   )
+}
+
+/** How many are better: a value says little by itself. */
+function Rank({ s, t }: { s: StudyDetail; t: TrialDetail }) {
+  const own = t.state === 'complete' && s.directions.length === 1 && t.values.length ? number(t.values[0]) : NaN
+  const better = s.directions[0] === 'maximize' ? '>' : '<'
+  const load = useLoad(Number.isFinite(own) ? `rank ${s.id} ${own} ${s.states.complete}` : null, sig => get<Page<TrialItem>>(`studies/${seg(s.id)}/trials`, { state: 'complete', where: `value${better}${own}`, limit: 1 }, sig), true)
+  if (!Number.isFinite(own)) return null
+  const n = load.data?.total
+  return <><dt>Rank</dt><dd>{n === undefined ? '…' : n === 0 ? <span class="good">the best of {plural(s.states.complete, 'complete trial')}</span> : <><a class="link" href={`${at.study(s.id)}?tab=trials&state=complete&where=${encodeURIComponent(`value${better}${own}`)}`}>{plural(n, 'trial')}</a> of {count(s.states.complete)} {n === 1 ? 'is' : 'are'} better</>}</dd></>
 }

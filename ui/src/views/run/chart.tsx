@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import { type Band, Curves, type Line, type Mark, type XKind } from '../../chart/curves'
+import { type Across, type Along, placed, placeOf } from '../../lib/along'
 import { colorAt, colorOf } from '../../lib/color'
 import { among, count, plural, value } from '../../lib/format'
 import { type Feed, marked, useCurve } from '../../lib/feed'
@@ -10,7 +11,8 @@ import { useSeen } from '../../lib/use'
 import { useTheme } from '../../lib/theme'
 import { Copy, Failure, Pin } from '../../parts/basic'
 
-export interface ChartSettings { x: XKind; logX: boolean; logY: boolean; clip: boolean; smooth: number; range: [number, number] | null; older: boolean; marks: boolean }
+/** along is the metric that is the axis, of the kind that measured values have. */
+export interface ChartSettings { x: XKind; along: string; logX: boolean; logY: boolean; clip: boolean; smooth: number; range: [number, number] | null; older: boolean; marks: boolean }
 
 export interface RunChartProps {
   slug: string
@@ -18,6 +20,7 @@ export interface RunChartProps {
   name: string
   feed: Feed
   settings: ChartSettings
+  along?: Along
   annotations: Annotation[]
   full: boolean
   onFull: () => void
@@ -40,19 +43,21 @@ const heightOf = (full: boolean) => full ? 420 : 210
 
 function Seen(p: RunChartProps) {
   const { settings: s } = p
-  const axis = s.x === 'step' ? 'step' : 'time'
+  const axis = s.x === 'step' || s.along ? 'step' : 'time'
   const [asTable, setTable] = useState(false)
-  const range = s.range && s.x === 'relative' ? [s.range[0] + p.first, s.range[1] + p.first] as [number, number] : s.range
+  const x = useMemo((): Across => ({ kind: s.x, first: p.first, along: p.along }), [s.x, p.first, p.along])
+  const range = s.along ? null : s.range && s.x === 'relative' ? [s.range[0] + p.first, s.range[1] + p.first] as [number, number] : s.range
   const { curve, error, retry } = useCurve(p.slug, p.name, axis, range, p.full ? 3000 : 1200, p.feed)
   const theme = useTheme()
-  const lines = useMemo(() => curve ? linesOf(p.slug, curve.pieces, s.x, p.first, s.older) : [], [curve, s.x, s.older, p.first, theme])
-  const bands = useMemo(() => s.marks && curve ? bandsOf(curve.stages, s.x, p.first) : [], [curve?.stages, s.x, s.marks])
-  const marks = useMemo(() => s.marks ? marksOf(p.annotations, s.x, p.first) : [], [p.annotations, s.x, s.marks])
+  const lines = useMemo(() => curve ? linesOf(p.slug, curve.pieces, x, s.older) : [], [curve, x, s.older, theme])
+  const bands = useMemo(() => s.marks && curve ? bandsOf(curve.stages, x) : [], [curve?.stages, x, s.marks])
+  const marks = useMemo(() => s.marks ? marksOf(p.annotations, x) : [], [p.annotations, x, s.marks])
   const last = lastOf(curve?.pieces ?? [])
   const odd = curve ? curve.pieces.reduce((n, c) => n + c.values.filter(v => !Number.isFinite(v)).length, 0) : 0
   const hidden = s.logY && curve ? curve.pieces.reduce((n, c) => n + c.values.filter(v => v <= 0 && Number.isFinite(v)).length, 0) : 0
   const [low, high] = useMemo(() => boundsOf(curve?.pieces ?? []), [curve])
   const points = curve ? curve.pieces.reduce((n, c) => n + c.values.length, 0) : 0
+  const placeless = s.along && curve ? curve.pieces.reduce((n, c) => n + (c.older && !s.older ? 0 : c.values.length), 0) - lines.reduce((n, l) => n + l.xs.length, 0) : 0
   const label = curve ? `${p.name}: ${plural(curve.total, 'point')}, last ${last === null ? 'none' : value(last)}` : p.name
   return (
     <>
@@ -67,12 +72,13 @@ function Seen(p: RunChartProps) {
       </header>
       {error && !curve ? <Failure error={error} retry={retry} />
         : asTable && curve ? <ValueTable pieces={curve.pieces} height={heightOf(p.full)} />
-        : <Curves lines={lines} label={label} height={heightOf(p.full)} xKind={s.x} logX={s.logX} logY={s.logY} clip={s.clip} smooth={s.smooth} bands={bands} marks={marks} range={s.range} zoom={p.zoom} reset={p.reset} />}
+        : <Curves lines={lines} label={label} height={heightOf(p.full)} xKind={s.x} xLabel={s.along || undefined} logX={s.logX} logY={s.logY} clip={s.clip} smooth={s.smooth} bands={bands} marks={marks} range={s.range} zoom={p.zoom} reset={p.reset} />}
       <footer>
-        {curve?.sampled && <span title="The ends, and of each stretch the lowest, the highest and what is no number">sampled: {count(points)} of {count(curve.total)} points{s.range ? '' : ', zoom for detail'}</span>}
+        {curve?.sampled && <span title="The ends, and of each stretch the lowest, the highest and what is no number">sampled: {count(points)} of {count(curve.total)} points{s.range || s.along ? '' : ', zoom for detail'}</span>}
         {curve && !curve.sampled && <span>{plural(curve.total, 'point')}</span>}
         {low < high && <span>from {among(low, high - low)} to {among(high, high - low)}</span>}
         {hidden > 0 && <span class="warn">{count(hidden)} not above 0, which a logarithmic axis lacks</span>}
+        {placeless > 0 && <span>{count(placeless)} where {s.along} is not known</span>}
         {odd > 0 && <span class="bad">{count(odd)} not finite</span>}
         {lines.some(l => l.dim) && <span>older copies are pale</span>}
         {seriesOf(curve?.pieces ?? []).map((t, i) => <span key={t} style={{ display: 'inline-flex', gap: 6, alignItems: 'center' }}><i class="swatch" style={{ background: colorAt(i) }} />{t || 'plain'}</span>)}
@@ -93,13 +99,11 @@ function seriesOf(pieces: Piece[]): string[] {
   return all.length > 1 ? all.map(seriesText) : []
 }
 
-export const xOf = (p: Piece, x: XKind, first: number) => x === 'step' ? p.steps : x === 'time' ? p.times : p.times.map(t => t - first)
-
-function linesOf(slug: string, pieces: Piece[], x: XKind, first: number, older: boolean): Line[] {
+function linesOf(slug: string, pieces: Piece[], x: Across, older: boolean): Line[] {
   const series = [...new Set(pieces.map(p => p.series))]
   const own = colorOf(slug)
   return pieces.filter(p => older || !p.older).map((p, i) => ({
-    key: String(i), dim: p.older, xs: xOf(p, x, first), ys: p.values,
+    key: String(i), dim: p.older, ...placed(p, x),
     color: series.length > 1 ? colorAt(series.indexOf(p.series)) : own,
     label: [seriesText(p.series), p.segment > 0 || pieces.length > 1 ? `process ${p.segment + 1}` : '', p.older ? 'older copy' : ''].filter(Boolean).join(', ') || 'value',
   }))
@@ -115,20 +119,21 @@ function lastOf(pieces: Piece[]): number | null {
 }
 
 /** Stages as bands; what a newer process has done again counts. */
-export function bandsOf(stages: RunSeries['stages'], x: XKind, first: number): Band[] {
-  const place = (s: RunSeries['stages'][number]) => x === 'step' ? number(s.step) : x === 'time' ? s.ts_ms : s.ts_ms - first
+export function bandsOf(stages: RunSeries['stages'], x: Across): Band[] {
   const list: { at: number; label: string }[] = []
   for (const s of stages) {
-    const at = place(s)
+    const known = placeOf(number(s.step), s.ts_ms, x), at = Number.isNaN(known) && !list.length ? -Infinity : known
+    if (Number.isNaN(at)) continue
+    if (x.kind === 'value' && list.length && at < list[list.length - 1].at) return [] // a metric that does not grow has no stretches
     while (list.length && list[list.length - 1].at >= at) list.pop()
     if (list.at(-1)?.label !== s.stage) list.push({ at, label: s.stage })
   }
   return list.map((s, i) => ({ from: s.at, to: list[i + 1]?.at ?? Infinity, label: s.label, odd: i % 2 === 0 }))
 }
 
-export function marksOf(list: Annotation[], x: XKind, first: number): Mark[] {
+export function marksOf(list: Annotation[], x: Across): Mark[] {
   return list.map(a => ({
-    x: x === 'step' ? number(a.step) : x === 'time' ? a.ts_ms : a.ts_ms - first, kind: marked.includes(a.class) ? a.class as Mark['kind'] : 'remark',
+    x: placeOf(number(a.step), a.ts_ms, x), kind: marked.includes(a.class) ? a.class as Mark['kind'] : 'remark',
     label: !marked.includes(a.class) ? a.text.slice(0, 160) : a.class === 'checkpoint' ? `checkpoint ${a.checkpoint}` : a.class === 'resumed' ? `resumed from ${a.checkpoint || 'a checkpoint'}` : a.class === 'failed' ? `failed: ${a.error || a.text}`.slice(0, 120) : `stopped by ${a.signal || 'a signal'}`,
   }))
 }
