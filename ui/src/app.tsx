@@ -13,6 +13,7 @@ import { Overview } from './views/overview'
 import { Runs } from './views/runs'
 import { Run } from './views/run'
 import { Compare } from './views/compare'
+import { CompareStudies } from './views/study/rivals'
 import { Studies } from './views/studies'
 import { Study } from './views/study'
 import { Trial } from './views/trial'
@@ -52,6 +53,7 @@ function View({ path }: { path: string[] }) {
   if (!kind) return <Overview />
   if (kind === 'runs') return a === undefined ? <Runs /> : <Run key={a} slug={a} />
   if (kind === 'compare') return <Compare />
+  if (kind === 'compare-studies') return <CompareStudies />
   if (kind === 'studies' && a === undefined) return <Studies />
   if (kind === 'studies' && b === 'trials') return <Trial key={a + c} id={a} number={c} />
   if (kind === 'studies') return <Study key={a} id={a} />
@@ -74,7 +76,7 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
 const parts: [string, string][] = [['', 'Overview'], ['runs', 'Runs'], ['studies', 'Studies'], ['datagen', 'Datagen']]
 
 function Top({ part, locked }: { part: string; locked: boolean }) {
-  const current = part === 'compare' ? 'runs' : part
+  const current = part === 'compare' ? 'runs' : part === 'compare-studies' ? 'studies' : part
   return (
     <header class="top">
       <div class="top-in">

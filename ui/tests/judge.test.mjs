@@ -22,6 +22,9 @@ before(async () => {
     if (step > 1 && step % 2 === 0 && step < 20) epochs.metric(step, 'epoch', step / 4)
   }
   epochs.done().write(root.dir)
+  const rival = (...args) => foldlog(root.dir, ['study', args[0], 'rival.atj', ...args.slice(1)])
+  rival('create', '--name', 'rival', '--metric', 'value', '--space', 'space.yaml')
+  for (const v of [0.4, 0.3, 0.5, 0.25]) rival('tell', String(JSON.parse(rival('ask', '--json')).number), String(v))
   server = await serve(root.dir)
   await server.settled()
   const list = (await (await fetch(server.base + '/api/v1/studies')).json()).items
@@ -197,3 +200,24 @@ test('a trial says how many are better', { skip }, async () => {
     await until('those that are', () => /state=complete&where=value%3C/.test(page.url()))
   })
 })
+
+test('studies are compared: how soon each came to what, and how its trials lie', { skip }, () => on('/studies', async page => {
+  for (const name of ['rival', 'vision-search', 'size-and-loss']) await page.getByLabel('choose ' + studyOf(name)).check()
+  await page.getByRole('button', { name: 'Compare 3' }).click()
+  await until('the view', async () => (await page.locator('h1').innerText()) === 'Compare 3 studies')
+  const row = async name => (await page.locator('table.plain tr', { has: page.getByRole('link', { name, exact: true }) }).innerText()).replace(/\s+/g, ' ')
+  await until('the table', () => page.locator('table.plain').isVisible())
+  assert.match(await row('rival'), /^rival 0\.25 trial 3 4 0 \S+$/)
+  assert.match(await row('vision-search'), /^vision-search 0\.18\d+ trial \d+ /)
+  assert.match(await row('size-and-loss'), /several objectives: not drawn/)
+  const best = panel(page, 'Best so far')
+  const last = async () => { await best.locator('canvas').focus(); await page.keyboard.press('End'); return until('the end', async () => { const t = await best.locator('.sr').last().innerText(); return t && t }) }
+  assert.match(await last(), /^trial 159: .*vision-search 0\.18/)
+  await page.getByRole('radio', { name: 'Elapsed' }).click()
+  await until('in the address', () => new URL(page.url()).searchParams.get('x') === 'relative')
+  await until('by the time', async () => /^\d+ (h|min|s)/.test(await last()))
+  await on(page.url().slice(server.base.length) + '&study=none', async stranger => {
+    await until('what is not there', () => stranger.getByText('1 study is not under this root').isVisible())
+    assert.equal(await stranger.getByRole('radio', { name: 'Elapsed' }).getAttribute('aria-checked'), 'true')
+  })
+}))

@@ -70,6 +70,7 @@ export const at = {
   run: (slug: string) => '/runs/' + encodeURIComponent(slug),
   compare: (slugs: string[]) => '/compare?' + slugs.map(s => 'run=' + encodeURIComponent(s)).join('&'),
   studies: '/studies',
+  compareStudies: (ids: string[]) => '/compare-studies?' + ids.map(id => 'study=' + encodeURIComponent(id)).join('&'),
   study: (id: string) => '/studies/' + encodeURIComponent(id),
   trial: (id: string, n: number) => `/studies/${encodeURIComponent(id)}/trials/${n}`,
   datagen: '/datagen',

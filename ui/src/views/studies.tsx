@@ -1,7 +1,8 @@
+import { useState } from 'preact/hooks'
 import { get, number, url } from '../lib/api'
 import { count, plural, value } from '../lib/format'
 import { useLive, useThrottled } from '../lib/live'
-import { at, useQuery } from '../lib/router'
+import { at, go, useQuery } from '../lib/router'
 import type { StudyItem, StudyPage } from '../lib/types'
 import { useLoad, useTyped } from '../lib/use'
 import { Ago, Empty, Show, State } from '../parts/basic'
@@ -12,15 +13,23 @@ export function Studies() {
   const [typed, type, q] = useTyped('q')
   const [query, set] = useQuery(), sort = query.get('sort') ?? '-last'
   const list = useLoad('studies ' + q, s => get<StudyPage>('studies', { q, limit: 1000 }, s), true)
+  const [chosen, choose] = useState(new Set<string>())
+  const select = (id: string, on: boolean) => {
+    const next = new Set(chosen)
+    if (on) next.add(id)
+    else next.delete(id)
+    choose(next)
+  }
   const soon = useThrottled(list.reload, 1000)
   useLive('all', () => url('live'), { study: soon, 'study-gone': soon, reset: soon }, soon)
   return (
     <>
       <div class="head"><div><h1>Studies</h1></div></div>
-      <div class="bar"><input type="search" placeholder="Name or journal" aria-label="Filter by name or journal" value={typed} onInput={e => type(e.currentTarget.value)} /><span class="note" aria-live="polite">{list.data ? plural(list.data.total, 'study', 'studies') + newest(list.data) : ''}</span></div>
+      <div class="bar"><input type="search" placeholder="Name or journal" aria-label="Filter by name or journal" value={typed} onInput={e => type(e.currentTarget.value)} /><span class="note" aria-live="polite">{list.data ? plural(list.data.total, 'study', 'studies') + newest(list.data) : ''}</span>
+        <span class="push" /><button class="primary" disabled={chosen.size < 2} title="Choose two or more studies to compare them" onClick={() => go(at.compareStudies([...chosen]))}>Compare{chosen.size ? ` ${chosen.size}` : ''}</button></div>
       {list.data?.faulty.map(f => <div class="banner bad" role="alert" key={f.journal}><strong>{f.journal} cannot be read.</strong> {f.error}</div>)}
       <section class="panel"><Show of={list} height={300}>{page => (
-        <Table label="studies" rows={fixedRows(sorted(page.items, columns, sort))} columns={columns} sort={sort} onSort={sort => set({ sort })} id={s => s.id} href={s => at.study(s.id)} height={800}
+        <Table label="studies" rows={fixedRows(sorted(page.items, columns, sort))} columns={columns} sort={sort} onSort={sort => set({ sort })} id={s => s.id} selected={chosen} onSelect={select} href={s => at.study(s.id)} height={800}
           empty={q ? <Empty title="No study of that name" /> : <Empty title="There are no studies under this root">A search over parameters begins with <code>foldlog study create search.atj --name first --metric loss</code>.</Empty>} />
       )}</Show></section>
     </>

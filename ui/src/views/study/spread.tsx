@@ -37,7 +37,7 @@ export function Distribution({ study, columns, objective }: TabProps) {
   }, [columns, objective, down, theme])
   if (!lines.length) return null
   return (
-    <Panel title="Distribution" note={`percent of the complete trials that are ${study.metrics[objective]} or ${down ? 'lower' : 'higher'}`}>
+    <Panel title="Distribution" note={`percent of the complete trials with that ${study.metrics[objective]} or a ${down ? 'lower' : 'higher'} one`}>
       <Curves lines={lines} xKind="value" xLabel={study.metrics[objective]} height={210} label={`Distribution of ${study.metrics[objective]} over ${plural(n, 'complete trial')}`} />
       {lines.length > 1 && <div class="body legend"><span><i class="swatch" style={{ background: 'var(--accent)' }} />newer half</span><span><i class="swatch half" style={{ background: 'var(--muted)' }} />older half</span></div>}
     </Panel>
