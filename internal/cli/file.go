@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -30,13 +31,21 @@ func (e *Env) WriteOut(path string, write func(io.Writer) error) error {
 }
 
 // FormatOf is the format in which a file is written: the other one if that is the ending
-// of its name.
-func FormatOf(path, usual, other string) string {
-	if strings.EqualFold(filepath.Ext(path), "."+other) {
-		return other
+// of its name. The ending of a format that is neither is a usage error: what such a file
+// would hold is not what its name says.
+func FormatOf(path, usual, other string) (string, error) {
+	end := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+	switch {
+	case end == other:
+		return other, nil
+	case end != usual && slices.Contains(dataFormats, end):
+		return "", WithHint(Usagef("--out %q: it would be %s or %s", path, usual, other), "--format says which, whatever the name is")
 	}
-	return usual
+	return usual, nil
 }
+
+// dataFormats are the endings of names by which people mean a format.
+var dataFormats = []string{"arrow", "csv", "feather", "json", "jsonl", "ndjson", "parquet", "tsv", "xlsx"}
 
 // ReplaceFile writes a file beside path and renames it to path once it is
 // complete and on disk. On an error path is as it was. The file that a link

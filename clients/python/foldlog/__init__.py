@@ -18,6 +18,7 @@ from ._report import Report, TargetReport
 from ._targets import TargetError
 from .datagen import Blob, DatagenEnded, DatagenError, DatagenLog, InvalidStep, Item, ItemChanged, ItemHeld
 from ._session import AlreadyExists, BudgetSpent, InvalidRequest, NotFound, SessionEnded, StudyError, TrialLost
+from .reading import Point, read_points
 from .run import Closed, Experiment, Interrupted, Run, open
 from .study import FinishedTrial, Study, Trial, TrialPruned, create_study, open_study
 
@@ -41,6 +42,7 @@ __all__ = [
     "MetadataError",
     "MetricNameError",
     "NotFound",
+    "Point",
     "Report",
     "Run",
     "SessionEnded",
@@ -56,6 +58,7 @@ __all__ = [
     "create_study",
     "open",
     "open_study",
+    "read_points",
 ]
 
 __version__ = "0.1.0"

@@ -59,7 +59,10 @@ otherwise. A pipe or a device is written to.`,
 
 func (f *exportFlags) check() error {
 	if f.format == "" {
-		f.format = cli.FormatOf(f.out, "jsonl", "parquet")
+		var err error
+		if f.format, err = cli.FormatOf(f.out, "jsonl", "parquet"); err != nil {
+			return err
+		}
 	}
 	if f.format != "jsonl" && f.format != "parquet" {
 		return cli.Usagef("--format %q: jsonl or parquet", f.format)

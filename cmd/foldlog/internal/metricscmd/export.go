@@ -92,7 +92,10 @@ type pointSource func(emit func(*pointRow) error) error
 // exportFormat picks the writer of a format.
 func (a *app) exportFormat(format, out string) (func(io.Writer, pointSource) error, error) {
 	if format == "" {
-		format = cli.FormatOf(out, "csv", "parquet")
+		var err error
+		if format, err = cli.FormatOf(out, "csv", "parquet"); err != nil {
+			return nil, err
+		}
 	}
 	switch format {
 	case "csv":

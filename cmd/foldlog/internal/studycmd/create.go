@@ -187,6 +187,9 @@ func (o *createOptions) config(c *cobra.Command, path string) (study.Config, err
 		case slices.Contains(o.metrics[:i], name):
 			return config, cli.Usagef("--metric %q stands twice", name)
 		}
+		if of, direction, _ := strings.Cut(name, ":"); direction == "minimize" || direction == "maximize" {
+			return config, cli.WithHint(cli.Usagef("--metric %q: a name has no direction in it", name), "--metric "+of+" --direction "+direction)
+		}
 	}
 	seed := o.seed
 	if !c.Flags().Changed("seed") {

@@ -38,7 +38,10 @@ otherwise. A pipe or a device is written to.`,
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"csv", "json", "optuna"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if format == "" {
-			format = cli.FormatOf(out, "csv", "json")
+			var err error
+			if format, err = cli.FormatOf(out, "csv", "json"); err != nil {
+				return err
+			}
 		}
 		write := studyview.WriteCSV
 		switch format {

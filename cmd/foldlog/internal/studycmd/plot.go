@@ -28,7 +28,13 @@ func (a *app) plotCmd() *cobra.Command {
 		Long:  "Draw a study. KIND is one of\n\n" + kindList() + plotLong,
 		Example: "  foldlog study plot history search.atj\n  foldlog study plot slice search.atj --param lr --param layers\n" +
 			"  foldlog study plot parallel search.atj --out search.svg",
-		Args: cmdline.Operands("KIND", "PATH"),
+		Args: func(c *cobra.Command, args []string) error {
+			err := cmdline.Operands("KIND", "PATH")(c, args)
+			if len(args) == 1 {
+				return cli.WithHint(err, "KIND comes first: foldlog study plot history PATH; there are "+strings.Join(kindNames(), ", "))
+			}
+			return err
+		},
 	}
 	var name string
 	c.Flags().StringVar(&name, "study", "", "the `NAME` of the study, where the journal holds several")
@@ -66,6 +72,13 @@ and timeline alone. Where there are more trials than a picture can show, a sampl
 is drawn that has the best of them, and a note says so. Each objective has a
 chart of its own, unless --objective names one. The colours of slice are darker
 for later trials, those of parallel for better ones.`
+
+func kindNames() (names []string) {
+	for _, k := range studyplot.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
 
 func kindList() string {
 	var b strings.Builder
