@@ -62,6 +62,10 @@ type datagenLog struct {
 
 	refreshing sync.Mutex // one at a time, so that nothing is told after what came later
 
+	// acked counts what clients of this server have changed, seen is what acked was when
+	// the last look began.
+	acked, seen atomic.Int64
+
 	writing sync.Mutex // over what follows
 	writer  *datagenWriter
 }
@@ -129,6 +133,25 @@ func (d *datagens) look(name string) *datagenLog {
 		d.logs[name], d.byID[l.id] = l, l
 	}
 	return l
+}
+
+// wrote takes note that a client has changed a file of a log.
+func (d *datagens) wrote(key string) {
+	name, _, ok := strings.Cut(key, "/log.lance/")
+	d.mu.RLock()
+	l := d.logs[name+"/log.lance"]
+	d.mu.RUnlock()
+	if ok && l != nil {
+		l.wrote()
+	}
+}
+
+// wrote takes note that a client has changed the log.
+func (l *datagenLog) wrote() {
+	l.acked.Add(1)
+	l.mu.Lock()
+	l.moved = time.Now() // so that it is looked at soon
+	l.mu.Unlock()
 }
 
 // keep forgets the logs that were known before a scan and that it has not seen.
@@ -291,6 +314,7 @@ func (b belowRoot) SyncDir(name string) error {
 func (l *datagenLog) refresh(ctx context.Context) (*datagen.Index, error) {
 	l.refreshing.Lock()
 	defer l.refreshing.Unlock()
+	acked := l.acked.Load()
 	x, err := l.loaded(ctx)
 	if err != nil {
 		return nil, err
@@ -298,6 +322,7 @@ func (l *datagenLog) refresh(ctx context.Context) (*datagen.Index, error) {
 	if _, err := x.Update(ctx); err != nil {
 		return nil, err
 	}
+	l.seen.Store(acked)
 	l.owner.made.Add(1)
 	item := l.itemOf(x)
 	l.mu.Lock()
@@ -448,6 +473,26 @@ func (l *datagenLog) ready(ctx context.Context) (*datagen.Index, error) {
 		return nil, ctx.Err()
 	case <-wait.C:
 		return nil, problem(http.StatusServiceUnavailable, "the list of items is being made: ask again")
+	}
+}
+
+// catchUp waits until the logs that clients have changed are as far as the clients were
+// told, but no longer than for an index that is being made.
+func (d *datagens) catchUp(ctx context.Context) {
+	var readings []*indexReading
+	for _, l := range d.all() {
+		if l.acked.Load() != l.seen.Load() {
+			readings = append(readings, l.nextReading())
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, indexWait)
+	defer cancel()
+	for _, r := range readings {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

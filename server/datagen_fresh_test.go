@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/foldlog/foldlog/datagen"
+	"github.com/foldlog/foldlog/remote"
 	"github.com/foldlog/foldlog/server/internal/wire"
 )
 
@@ -99,5 +101,75 @@ func TestWhoWatchedAServerThatWasKilledMissesNothing(t *testing.T) {
 		if !got[item] {
 			t.Errorf("%s was not told of, only %v", item, got)
 		}
+	}
+}
+
+// TestTheListOfExperimentsHasWhatIsAcknowledged asks for the counts of a log right after
+// each write to it, by events and by files.
+func TestTheListOfExperimentsHasWhatIsAcknowledged(t *testing.T) {
+	s := newSite(t, Options{})
+	_, at := s.newExperiment()
+	counts := func() int {
+		var page wire.ExperimentPage
+		s.get("/api/v1/datagen", &page)
+		if len(page.Items) != 1 || page.Items[0].Error != "" {
+			t.Fatalf("%+v", page)
+		}
+		return page.Items[0].Items
+	}
+	for n := range 20 {
+		s.post(at+"/append", createdLine(fmt.Sprint("item ", n)), nil)
+		if got := counts(); got != n+1 {
+			t.Fatalf("%d items of %d", got, n+1)
+		}
+	}
+	client := &remote.Client{Base: s.url}
+	l, err := datagen.Open(t.Context(), client.Store(), "p", "e", datagen.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := l.NewWriter(t.Context(), datagen.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close(context.WithoutCancel(t.Context()))
+	for n := range 5 {
+		item, err := w.Open(t.Context(), fmt.Sprint("by files ", n), datagen.CreateOptions{})
+		if err == nil {
+			err = item.Checkpoint(t.Context(), stepOf("draw", 0), nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := counts(); got != 21+n {
+			t.Fatalf("%d items of %d", got, 21+n)
+		}
+	}
+}
+
+// TestAnIndexThatWasReadIsNotReadAgain: what a server has read of a log as it found it is
+// there for the first request, at rest too.
+func TestAnIndexThatWasReadIsNotReadAgain(t *testing.T) {
+	root := t.TempDir()
+	if err := benchItems(root, 2000); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // without and with a stored index
+		s := newSite(t, Options{Root: root})
+		l := s.datagens.all()[0]
+		s.eventually("it is read", l.isReady)
+		s.eventually("it is stored", func() bool {
+			_, err := os.Stat(l.storedPath())
+			return err == nil
+		})
+		l.mu.Lock()
+		was := l.index
+		l.mu.Unlock()
+		list, _ := s.items(l.id, "")
+		x, err := l.ready(t.Context())
+		if err != nil || was == nil || x != was || len(list) == 0 {
+			t.Errorf("index %p is %p now, %v, %d items", was, x, err, len(list))
+		}
+		s.end()
 	}
 }

@@ -31,11 +31,12 @@ type experimentListInput struct {
 	Cursor string `query:"cursor" maxLength:"200"`
 }
 
-func (s *Server) listExperiments(_ context.Context, in *experimentListInput) (*struct{ Body wire.ExperimentPage }, error) {
+func (s *Server) listExperiments(ctx context.Context, in *experimentListInput) (*struct{ Body wire.ExperimentPage }, error) {
 	from, err := indexCursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
+	s.datagens.catchUp(ctx)
 	page, found := wire.ExperimentPage{Items: []wire.ExperimentItem{}}, finder(in.Text)
 	for _, l := range s.datagens.all() {
 		l.mu.Lock()
@@ -197,7 +198,9 @@ func (s *Server) classify(ctx context.Context, in *classifyInput) (*struct{ Body
 
 func (s *Server) registerDatagen(api huma.API) {
 	get := getting("/api/v1/datagen", "datagen")
-	huma.Register(api, get("", "list-experiments", "List datagen experiments"), s.listExperiments)
+	list := get("", "list-experiments", "List datagen experiments")
+	list.Description = "The counts have what clients of this server were told is stored; what others write to the files follows within a second or so, and within five of a log that has long been at rest."
+	huma.Register(api, list, s.listExperiments)
 	huma.Register(api, get("/{id}", "get-experiment", "One experiment: funnel, failures, writers, maintenance"), s.getExperiment)
 	huma.Register(api, get("/{id}/items", "list-items", "Items of an experiment"), s.listItems)
 	huma.Register(api, get("/{id}/items/{item}", "get-item", "One item: fields, steps, failures"), s.getItem)

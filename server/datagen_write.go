@@ -71,9 +71,7 @@ func (l *datagenLog) giveWriter(w *datagenWriter) {
 	w.busy--
 	w.used = time.Now()
 	l.writing.Unlock()
-	l.mu.Lock()
-	l.moved = time.Now() // so that it is looked at soon
-	l.mu.Unlock()
+	l.wrote()
 }
 
 // dropWriter ends a writer that is of no use. The caller holds the lock.

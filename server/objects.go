@@ -123,6 +123,7 @@ func (s *Server) changeObject(do func(w http.ResponseWriter, r *http.Request, ke
 			s.refuseFor(w, err)
 			return
 		}
+		s.datagens.wrote(key)
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
