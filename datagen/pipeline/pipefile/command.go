@@ -85,11 +85,12 @@ func (c *command) reduce(ctx context.Context, call *pipeline.Call, subs []*datag
 }
 
 func (c *command) do(ctx context.Context, call *pipeline.Call, subs []*datagen.Item) error {
-	dir, err := os.MkdirTemp("", "foldlog-step-")
+	scratch, err := newScratch()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer scratch.close()
+	dir := scratch.dir
 	in, err := c.input(ctx, call, subs, dir)
 	if err != nil {
 		return err
