@@ -21,3 +21,10 @@ func TestUnknownCredentialsAreDenied(t *testing.T) {
 		}
 	}
 }
+
+func TestAClockThatIsOffIsToldApart(t *testing.T) {
+	err := s3Cause(minio.ErrorResponse{Code: "RequestTimeTooSkewed", StatusCode: http.StatusForbidden})
+	if !errors.Is(err, ErrClock) || !errors.Is(err, ErrDenied) || passing(err) {
+		t.Errorf("%v", err)
+	}
+}

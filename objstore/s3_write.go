@@ -23,6 +23,8 @@ func s3Cause(err error) error {
 		return nil
 	case resp.Code == minio.NoSuchBucket:
 		return errors.Join(ErrNoBucket, err)
+	case resp.Code == "RequestTimeTooSkewed":
+		return errors.Join(ErrDenied, ErrClock, err)
 	case slices.Contains(badCredentials, resp.Code), resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		return errors.Join(ErrDenied, err)
 	case resp.Code == minio.NoSuchKey, resp.StatusCode == http.StatusNotFound:

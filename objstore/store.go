@@ -87,6 +87,9 @@ var (
 	ErrKey = errors.New("invalid key")
 	// ErrDenied: the store does not know the credentials, or they may not do this.
 	ErrDenied = errors.New("access denied")
+	// ErrClock: the store denies requests since this machine's clock and its own differ
+	// by too much; it is an ErrDenied too.
+	ErrClock = errors.New("the clock is off")
 	// ErrNoBucket: the bucket does not exist.
 	ErrNoBucket = errors.New("no such bucket")
 	// ErrRefused: the store will not do this, however often it is asked.

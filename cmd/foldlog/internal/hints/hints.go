@@ -56,6 +56,7 @@ func Rules() []cli.HintRule {
 		{Match: cli.Is(remote.ErrPlain), Hint: "its address begins with http://"},
 		{Match: cli.Is(remote.ErrNoHost), Hint: "check the name in the address"},
 		{Match: cli.Is(remote.ErrOld), Hint: "check the address; a server does this from the version of this program on"},
+		{Match: cli.Is(objstore.ErrClock), Hint: "set this machine's clock, or that of the server of the bucket"},
 		{Match: cli.Is(objstore.ErrDenied), Hint: "check the credentials, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or those of the profile or the machine, and what they may do in the bucket"},
 		{Match: cli.Is(objstore.ErrNoBucket), Hint: "check the name of the bucket, AWS_ENDPOINT_URL and AWS_REGION; a bucket is made with the tools of its server"},
 		{Match: cli.Is(syscall.ENOSPC), Hint: "the disk is full; make room, and do it again"},
