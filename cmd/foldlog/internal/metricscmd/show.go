@@ -19,9 +19,10 @@ const shownMetrics = 20
 
 func (a *app) showCmd() *cobra.Command {
 	var names []string
-	var all bool
+	var all, wide bool
+	var order string
 	c := &cobra.Command{
-		Use:        "show [FILE|ROOT]... [--metric NAME]... [--all] [--json]",
+		Use:        "show [FILE|ROOT]... [--metric NAME]... [--all] [--wide] [--sort NAME] [--json]",
 		SuggestFor: []string{"list", "ls", "status"},
 		Short:      "Show runs: status, age, and every metric's last, minimum and maximum",
 		Long: `Show the runs of metrics streams: status, the age of the last event, and for
@@ -31,14 +32,23 @@ the current directory. A run is running until its stream says done; how old its
 last event is, is for you to judge.
 
 In the names of --metric a * stands for any text. The table has the first 20
-metrics of a run; --all has every one.`,
-		Example: "  foldlog metrics show run.jsonl\n  foldlog metrics show runs/ --metric '*/loss' --json | jq .curves[0].last",
+metrics of a run; --all has every one.
+
+With --wide there is a row for each run: the knobs that tell the runs apart, and the last
+value of each metric. --sort orders these rows by a metric or a knob, --sort=-NAME from
+the largest.`,
+		Example: "  foldlog metrics show run.jsonl\n  foldlog metrics show runs/ --metric '*/loss' --json | jq .curves[0].last\n  foldlog metrics show runs/ --sort=-accuracy",
 		Args:    cmdline.Operands("[FILE]..."),
 	}
 	c.Flags().StringArrayVar(&names, "metric", nil, "show metrics of this `NAME` only; may be given more than once")
 	c.Flags().BoolVar(&all, "all", false, "show every metric")
+	c.Flags().BoolVar(&wide, "wide", false, "show a row for each run")
+	c.Flags().StringVar(&order, "sort", "", "show a row for each run, ordered by the metric or knob of this `NAME`; -NAME from the largest")
 	asJSON := cmdline.JSONFlag(c, "print one line of JSON for each run")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if wide = wide || order != ""; wide && *asJSON {
+			return cli.Usagef("--json has every metric of every run, and excludes --wide and --sort")
+		}
 		paths, err := a.streams(c.Context(), "metrics show", args)
 		if err != nil {
 			return err
@@ -52,6 +62,9 @@ metrics of a run; --all has every one.`,
 				}
 				return cli.WriteJSONLine(a.Out(), metricsview.ViewOf(run, want))
 			})
+		}
+		if wide {
+			return a.showWide(c.Context(), paths, want, all, order)
 		}
 		return a.showRuns(c.Context(), paths, want, all)
 	}
