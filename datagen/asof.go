@@ -49,9 +49,9 @@ func ParseAsOf(s string) (AsOf, error) {
 	return AsOf{Checkpoint: s}, nil
 }
 
-// Cut returns the prefix of an item's events, which are in the order of
-// Folder.Events, that was there at the moment; the events themselves for now. It is
-// ErrNoCheckpoint if none of them is of the checkpoint.
+// Cut returns the prefix of an item's events that existed at the moment: all of them if
+// the moment is now. The events must be in the order of Folder.Events. The error is
+// ErrNoCheckpoint if the item has no such checkpoint.
 func (a AsOf) Cut(events []Event) ([]Event, error) {
 	n := len(events)
 	switch {

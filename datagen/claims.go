@@ -13,8 +13,8 @@ import (
 type ClaimsOptions struct {
 	// Create is how items that are new are begun.
 	Create func(key string) CreateOptions
-	// MaxAttempts leaves out items whose latest attempt failed and that had so many;
-	// zero is no bound.
+	// MaxAttempts leaves out items whose latest attempt failed and that have had this
+	// many; zero is no bound.
 	MaxAttempts int
 	// Poll is how often items that others have are looked at again once nothing else is
 	// left; zero is a fifth of the lease term.
@@ -173,7 +173,7 @@ func (c *Claims) pop() (pendingKey, popped) {
 	return pendingKey{}, nothing
 }
 
-// open opens one item; nil without an error if it is not to be had.
+// open opens one item; it returns nil without an error if others have the item.
 func (c *Claims) open(ctx context.Context, k pendingKey) (*Stream, error) {
 	var opts CreateOptions
 	if c.opts.Create != nil {

@@ -117,8 +117,8 @@ func (s *classShard) grow() {
 	}
 }
 
-// Add takes the rows of a batch in, of which it needs the columns of
-// ClassColumns. The error is ErrSchema or ErrNewer.
+// Add takes in the rows of a batch, which must have the columns of ClassColumns. The
+// error is ErrSchema or ErrNewer.
 func (c *Classes) Add(batch arrow.RecordBatch) error {
 	return eachMoment(batch, func(r *momentReader, i int, h itemHash) {
 		c.add(h, childMark(alias(r.text[colParent].arr, i))|markOf(r.moment(i)))

@@ -22,7 +22,7 @@ const DefaultPoll = 250 * time.Millisecond
 
 // FollowOptions configures [Log.Follow]. The zero value is the default.
 type FollowOptions struct {
-	// Existing yields the events that are there already, first.
+	// Existing first yields the events that the log already has.
 	Existing bool
 	// Poll is how often to look; zero is DefaultPoll.
 	Poll time.Duration

@@ -35,9 +35,9 @@ type ItemQuery struct {
 	// After is the last item that was seen of the list before, by its key in the order
 	// and its identity; nil begins at the beginning.
 	After *ItemPlace
-	// Offset passes over so many items instead, and Reverse begins with the last of the
-	// order. While the log grows the order that they count in may be some seconds old.
-	// After does not go with them.
+	// Offset skips this many items instead of After, and Reverse begins with the last of
+	// the order; neither goes with After. While the log grows, the order they refer to may
+	// be some seconds old.
 	Offset  int
 	Reverse bool
 	// Limit is the most items; zero is no limit.

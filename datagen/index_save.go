@@ -121,9 +121,9 @@ func (x *Index) head() *indexHead {
 	return h
 }
 
-// LoadIndex reads an index that was saved of this log, of so many bytes. It is [ErrIndex]
-// for anything else, or the error of the reader; an index of another log, whatever its
-// contents, is the caller's to prevent.
+// LoadIndex reads an index of this log that was saved in size bytes. The error is
+// [ErrIndex] if the bytes are no index, or that of the reader. An index of another log
+// cannot be recognised: the caller must not pass one.
 func (l *Log) LoadIndex(r io.Reader, size int64) (*Index, error) {
 	format := make([]byte, len(indexFormat))
 	if _, err := io.ReadFull(r, format); err != nil || string(format) != indexFormat {

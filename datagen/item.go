@@ -65,7 +65,7 @@ type Item struct {
 	fields  map[string]int
 }
 
-// MaxFaults is how many faults of one item are told.
+// MaxFaults is how many faults of one item are reported.
 const MaxFaults = 100
 
 // FieldState is a field of an item.

@@ -14,7 +14,7 @@ import (
 
 // Filter selects items. The zero value is all of them.
 type Filter struct {
-	// Status, if there, are the states of which an item must have one.
+	// Status, if not empty, are the states that an item may be in.
 	Status []Status
 	// Tags must all be among the item's tags; a value is compared as text, or as JSON
 	// where it is none.

@@ -29,8 +29,9 @@ type Options struct {
 	// opening the log, appends, claims and the opening of items; zero is DefaultRetryFor,
 	// negative not at all. What the storage refuses for good is never tried again.
 	RetryFor time.Duration
-	// OnOutage, if there, is told of every outage that is waited out and lasts a second:
-	// then, and once it is over. Calls come one at a time and must not call the log.
+	// OnOutage, if not nil, hears of every outage that is waited out and has lasted a
+	// second: then, and again once it is over. Calls come one at a time and must not
+	// call the log.
 	OnOutage func(Outage)
 }
 

@@ -35,7 +35,7 @@ type MaintainOptions struct {
 	// Now is the store's time; zero asks the store, see objstore.Now, or, with
 	// AnyAge, is this machine's.
 	Now time.Time
-	// Report, if there, is told of every pass of Maintain.
+	// Report, if not nil, gets the outcome of every pass of Maintain.
 	Report func(MaintainStats, error)
 }
 

@@ -17,10 +17,10 @@ type Change struct {
 	Field
 }
 
-// Stream writes the events of one item, of which it is the one writer. Its calls may
-// come from any goroutine, one at a time counts. After an error that is [ErrFenced],
-// [ErrUnsure], [ErrClosed] or [ErrHeld] it is of no use: open the item again. After any other
-// error nothing of the call is in the log, and the stream goes on.
+// Stream writes the events of one item, as its only writer. Its calls may come from any
+// goroutine and run one at a time. After [ErrFenced], [ErrUnsure], [ErrClosed] or [ErrHeld]
+// it cannot be used any more: open the item again. After any other error nothing of the
+// call is in the log, and the stream can go on.
 type Stream struct {
 	w     *Writer
 	id    string
@@ -111,8 +111,8 @@ func (s *Stream) Sub(ctx context.Context, step string, index int64, opts CreateO
 	return s.w.openAt(ctx, SubItem(s.id, step, index), opts, guess)
 }
 
-// Close gives the stream up. What it wrote stays; the item can be opened again by this
-// writer, and by others once this one is closed. After End it does nothing.
+// Close ends the stream but not the item. What it wrote stays; this writer can open the
+// item again, and others can once this writer is closed. After End it does nothing.
 func (s *Stream) Close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,8 +248,8 @@ func (s *Stream) checkModes(batch []Event) error {
 	return nil
 }
 
-// commit appends a batch. A caller whose context ends meanwhile is not waited for: the
-// stream is of no use then, and the item can be opened again once the outcome is known.
+// commit appends a batch. If the caller's context ends meanwhile it returns at once: the
+// stream cannot be used then, and the item can be opened again once the outcome is known.
 func (s *Stream) commit(ctx context.Context, batch []Event) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -21,8 +21,8 @@ type Summary struct {
 	writers  groups[writerName, writerCount]
 }
 
-// MaxGroups is how many steps, kinds of failures and writers are told apart each;
-// those beyond are counted as one, without a name.
+// MaxGroups is how many steps, how many kinds of failures and how many writers are
+// counted by name; all others are counted together, without a name.
 const MaxGroups = 10_000
 
 // itemState is what a summary keeps of an item.
@@ -85,8 +85,8 @@ func (s *Summary) at(i uint32) *itemState { return s.items.at(i) }
 // state is what is kept of an item, new if it was not seen before.
 func (s *Summary) state(h itemHash) *itemState { return s.at(s.number(h)) }
 
-// Add takes the rows of a batch in, of which it needs the columns of
-// SummaryColumns. The error is ErrSchema or ErrNewer.
+// Add takes in the rows of a batch, which must have the columns of SummaryColumns. The
+// error is ErrSchema or ErrNewer.
 func (s *Summary) Add(batch arrow.RecordBatch) error {
 	r, err := newMomentReader(batch)
 	if err != nil {

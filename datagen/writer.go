@@ -197,9 +197,9 @@ func (w *Writer) successor() string {
 	return claim
 }
 
-// append makes rows durable. An answer that was lost is settled by claiming the shard
-// again, which fences what was on its way, and appending the same rows again: those
-// that are there already are the same, so they count once.
+// append makes rows durable. If an answer is lost, the shard is claimed again, which
+// fences what was on its way, and the same rows are appended again: rows that had
+// arrived have the same keys, so they count once.
 func (w *Writer) append(rows arrow.RecordBatch) error {
 	r := retries{log: w.log}
 	var doubt *memwal.Writer // the last claim in which the rows may have come about
@@ -300,9 +300,9 @@ func (w *Writer) reclaim(old *memwal.Writer) error {
 }
 
 // Close stops the writer: what was acknowledged is merged and the shard sealed, so that
-// others can take the items over at once. Streams that are open are of no use any more.
-// The context bounds the work; what is left undone others do once the lease is dead.
-// Further calls wait for the first and return what it does.
+// others can take the items over at once. Open streams cannot be used any more. The
+// context bounds the work; what is left undone, others do once the lease has run out.
+// Further calls wait for the first and return its result.
 func (w *Writer) Close(ctx context.Context) error {
 	w.closing.Do(func() { w.closeErr = w.close(ctx) })
 	return w.closeErr

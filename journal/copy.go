@@ -33,7 +33,7 @@ type CopyStats struct {
 	Bytes int64
 	// Fault is what ended a salvage, nil if nothing was lost.
 	Fault error
-	// Guessed tells that the source's head, or a link of its chain, is of no use,
+	// Guessed tells that the source's head, or a link of its chain, is unusable,
 	// so that the last operations may never have been published.
 	Guessed bool
 }

@@ -123,8 +123,8 @@ func (w *Writer) Header() Header { return w.header }
 // operations that it appends in one extent. Nil means that they are durable. If
 // fn fails nothing of it is published. Fn runs on the writer's own goroutine
 // and may run again if the lease was lost before anything was published, so it
-// must have no effect beside its results. What fn answered, an error or that there
-// is nothing to append, is told once everything that it saw is published.
+// must have no effect beside its results. If fn fails or appends nothing, Do still
+// returns only once everything that fn saw is published.
 //
 // Errors: that of fn; [*TooLargeError]; [*UncertainError]; ctx's, if the
 // operations were not begun; everything else says that nothing was published.

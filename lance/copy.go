@@ -12,7 +12,7 @@ import (
 
 // CopyOptions configures [Dataset.Copy]. The zero value is the default.
 type CopyOptions struct {
-	// Progress is told the bytes copied and to be copied. Nil is nobody.
+	// Progress, if not nil, gets the bytes copied so far and those of the whole copy.
 	Progress func(done, total int64)
 }
 

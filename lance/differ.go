@@ -19,8 +19,8 @@ const compareAtOnce = 256
 // digest stands for what a row says in the columns that are compared.
 type digest [sha256.Size]byte
 
-// compare finds the rows that differ from others of their keys. It reads only rows of
-// keys that come twice, of which there are none where all is well.
+// compare finds rows that differ from others with the same key. It reads only the rows
+// of keys that come twice; where all is well there are none.
 func (m *merger) compare(ctx context.Context) error {
 	m.differ, m.contested = map[int64]bool{}, map[string]bool{}
 	if !m.comparing() || len(m.existing)+len(m.twice) == 0 {

@@ -25,8 +25,8 @@ func each(ctx context.Context, n int, do func(int) error) error {
 }
 
 // Take reads rows by their addresses, in the order given, with ranged reads of those
-// rows alone. Nil columns are all of them. An address of no row of this version, or
-// of a deleted one, is an error.
+// rows alone. Nil columns means all columns. An address that has no row in this
+// version, or a deleted one, is an error.
 func (d *Dataset) Take(ctx context.Context, addrs []uint64, columns []string) (arrow.RecordBatch, error) {
 	schema, err := d.ScanSchema(ScanOptions{Columns: columns})
 	if err != nil {

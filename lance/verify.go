@@ -31,9 +31,9 @@ func (d *Dataset) Verify(ctx context.Context, found func(error)) (VerifyStats, e
 	return v.stats, err
 }
 
-// VerifyVersions checks as Verify does every version that is still listed, the newest
-// first and at most limit of them; zero is all. What several versions share is checked
-// once. Rows and entries are counted of the latest version alone.
+// VerifyVersions checks every version that is still listed as Verify checks one, the
+// newest first and at most limit of them; zero is all. What several versions share is
+// checked once. Rows and entries are counted in the latest version alone.
 func (d *Dataset) VerifyVersions(ctx context.Context, limit int, found func(error)) (VerifyStats, error) {
 	versions, err := d.Versions(ctx)
 	if err != nil {

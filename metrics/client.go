@@ -68,8 +68,8 @@ type Client struct {
 	Token string
 	// HTTP sends the requests; nil is http.DefaultClient.
 	HTTP *http.Client
-	// Progress is told during Push how many bytes of the file the server has,
-	// and how many its whole lines are; nil is nobody.
+	// Progress, if not nil, gets during Push how many bytes of the file the server
+	// has, and how many bytes its whole lines take.
 	Progress func(done, total int64)
 }
 

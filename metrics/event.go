@@ -53,7 +53,7 @@ const (
 	LenientNumber Lenience = 1 << iota
 	// LenientInteger is a step or time spelled with a point or exponent.
 	LenientInteger
-	// LenientKeys is a member that is there twice; the last one counts.
+	// LenientKeys is a member that comes twice; the last one counts.
 	LenientKeys
 	// LenientMetadata is a missing metadata field.
 	LenientMetadata

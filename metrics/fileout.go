@@ -33,7 +33,7 @@ const (
 )
 
 // writerOutput writes chunks to a file or pipe from a goroutine of its own. A
-// disk that is full is tried again, everything else is the end of it.
+// disk that is full is tried again, every other error ends it.
 type writerOutput struct {
 	target Target
 	queue  *queue

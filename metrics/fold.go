@@ -55,7 +55,7 @@ type Outline struct {
 	// applied last, Unix epoch in milliseconds.
 	FirstTSMS, LastTSMS int64
 	// LastStep is the step of the last event that has one, a metric or an annotation.
-	// Stepped tells that such has come since the newest open.
+	// Stepped tells that an event with a step has come since the newest open.
 	LastStep int64
 	Stepped  bool
 	// Events, and of them Metrics, count what was applied.

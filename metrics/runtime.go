@@ -7,7 +7,7 @@ import (
 
 // Options says what run it is and where its events go.
 type Options struct {
-	// Slug names the run: the experiment, the same for every resume of it.
+	// Slug names the run: the same for every resume of an experiment.
 	Slug string
 	// Description is one line for people.
 	Description string

@@ -139,8 +139,7 @@ func StreamPath(root, slug, id string) string {
 
 // FindStreams lists every .jsonl file under a root in file name order, those
 // of [StreamPath] and loose ones; hidden directories, links and what may not be read
-// are left out.
-// Whether a file is a stream is told by its content: see [IsStream].
+// are left out. It does not look into the files: see [IsStream].
 func FindStreams(root string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -6,9 +6,9 @@ import "context"
 const CopyPart = 8 << 20
 
 // CopyTo writes an object of one store into another under the same key. One that is larger
-// than CopyPart is read in parts, of which info says how many bytes they have together; it
-// exists in the other store once all are there, and does not if fewer are. Copied, if not
-// nil, is told the bytes of each part.
+// than CopyPart is read in parts, up to the size that info has; it appears in the other
+// store once all parts are there, and not at all if the object turns out shorter. Copied,
+// if not nil, gets the bytes of each part.
 func CopyTo(ctx context.Context, to, from Store, info Info, copied func(n int64)) error {
 	if copied == nil {
 		copied = func(int64) {}

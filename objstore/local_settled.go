@@ -48,8 +48,8 @@ func (s *settled) add(dirs []string) {
 	}
 }
 
-// change makes or removes a directory, of which nothing is known then. Who finds it made
-// again must not find it known from before, so both are one.
+// change makes or removes a directory and forgets what was known of it. Both happen under
+// one lock: whoever finds the directory made again must not find what was known before.
 func (s *settled) change(dir string, do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,8 +76,8 @@ func (s *S3) retry(ctx context.Context, call func() error) error {
 	}
 }
 
-// backoff doubles a first pause per try, up to 64 of it, and takes between half
-// and all of that.
+// backoff doubles a first pause with every try, up to 64 times as long, and takes a
+// random part between half and all of that.
 func backoff(first time.Duration, try int) time.Duration {
 	d := first << min(try-1, 6)
 	return d/2 + rand.N(d/2+1)

@@ -26,9 +26,9 @@ const stageWidth = 16
 // directory, and prepares one that makes them count, such as a manifest. When it
 // returns the objects are durable; until then a reader may find some of them, or a
 // part of one in a local directory, so nothing may name them before. The commit, which
-// is called at most once, puts the last object as PutIfAbsent does and answers the
-// same errors. After an error of Stage itself nothing counts, though some objects may
-// be there.
+// is called at most once, puts the last object as PutIfAbsent does and returns the
+// same errors. After an error of Stage itself nothing counts, though some of the objects
+// may have been written.
 func Stage(ctx context.Context, s Store, objects []Object, last Object) (commit func(context.Context) error, err error) {
 	if st, ok := s.(Stager); ok {
 		return st.Stage(ctx, objects, last)

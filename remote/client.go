@@ -37,8 +37,8 @@ var (
 	ErrAddress = errors.New("not an address at a server")
 )
 
-// errCut: an answer ended in the middle, so that the call, or the rest of it, is to be
-// made again.
+// errCut: an answer ended in the middle, so the call must be made again, from there on
+// where it can go on.
 var errCut = fmt.Errorf("%w: the answer is cut", ErrAway)
 
 // mostCuts is how often in a row an answer may be cut that brought nothing.
@@ -86,8 +86,8 @@ type Client struct {
 	// FirstPatience is that until the server has answered a first time; zero is
 	// Patience, negative not at all.
 	FirstPatience time.Duration
-	// Waiting is told why a call is going to be tried again, once until the server
-	// answers, and for how long; nil is nobody.
+	// Waiting, if not nil, hears why a call is going to be tried again and for how long:
+	// once until the server answers.
 	Waiting func(err error, patience time.Duration)
 
 	answered atomic.Bool
@@ -221,7 +221,7 @@ func (c *Client) http() *http.Client {
 	return defaultHTTP
 }
 
-// unanswered is [ErrAway], unless trying again is of no use.
+// unanswered is [ErrAway], unless trying again cannot help.
 func (c *Client) unanswered(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var scheme tls.RecordHeaderError

@@ -27,7 +27,7 @@ type Journal struct {
 var _ study.Storage = (*Journal)(nil)
 
 // OpenJournal opens a journal at the server by its path under the server's root. It is
-// [fs.ErrNotExist] if there is none. A worker of nil is drawn at random.
+// [fs.ErrNotExist] if there is none. If worker is nil its id is drawn at random.
 func (c *Client) OpenJournal(ctx context.Context, path string, worker *uint64) (*Journal, error) {
 	log := &journalLog{c: c, path: path}
 	r, err := study.OpenReplica(ctx, log, worker)
@@ -37,8 +37,8 @@ func (c *Client) OpenJournal(ctx context.Context, path string, worker *uint64) (
 	return &Journal{r, log}, nil
 }
 
-// CreateJournal makes a journal at the server and opens it; one that is there is
-// [journal.ErrExist].
+// CreateJournal makes a journal at the server and opens it. The error is
+// [journal.ErrExist] if the path has one already.
 func (c *Client) CreateJournal(ctx context.Context, path string, worker *uint64) (*Journal, error) {
 	// The server knows by created_by what it made when the answer was lost.
 	by := 1 + rand.Uint64N(1<<53-1)

@@ -14,7 +14,7 @@ const logsPath = "/api/v1/logs"
 // ErrOld is an answer of something that does not know a call.
 var ErrOld = errors.New("what answers is an older Foldlog server, or none")
 
-// Log is a log at a server. What is 0 or empty is of other kinds.
+// Log is a log at a server. Fields that its kind of log does not have are zero.
 type Log struct {
 	// Path is where it is under the server's root, Kind what the server calls it:
 	// "metrics stream", "study journal", "datagen log" or "lance dataset".

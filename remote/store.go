@@ -213,8 +213,8 @@ func (s *Store) Put(ctx context.Context, key string, data []byte) error {
 	return failed("put", key, s.put(ctx, http.MethodPut, key, nil, bytesBody(data)))
 }
 
-// PutIfAbsent implements [objstore.Store]. Who has won a key is told by the bytes that
-// are there, so that a call may be repeated.
+// PutIfAbsent implements [objstore.Store]. The bytes under a key show who has won it, so
+// that a call may be repeated.
 func (s *Store) PutIfAbsent(ctx context.Context, key string, data []byte) error {
 	err := s.put(ctx, http.MethodPut, key, http.Header{"If-None-Match": {"*"}}, bytesBody(data))
 	var status *StatusError

@@ -63,8 +63,8 @@ func (w *loop) claim(ctx context.Context) (*claimed, error) {
 	return nil, ctx.Err()
 }
 
-// published finds the trial of a claim of which it was not known whether it was
-// published, if it was. It would otherwise wait for nobody.
+// published finds the trial of a claim whose outcome was unknown, if the claim was
+// published after all. Otherwise nobody would run that trial.
 func (w *loop) published() *claimed {
 	fence := w.unsure
 	w.unsure = study.Fence{}
@@ -80,7 +80,7 @@ func (w *loop) published() *claimed {
 }
 
 // next finds a trial to run, and keeps it from the other loops until it is
-// released: one that is there, else a new reservation. It looks without the
+// released: a waiting one, else a new reservation. It looks without the
 // journal's lease first, so that idle workers do not fight for it.
 func (w *loop) next(ctx context.Context) (*study.Trial, error) {
 	snap := w.st.Snapshot()
@@ -108,8 +108,8 @@ func (w *loop) next(ctx context.Context) (*study.Trial, error) {
 // errTaken means that somebody else has claimed the trial.
 var errTaken = errors.New("taken by another worker")
 
-// start claims a trial with its parameters. After a claim of which it is not
-// known whether it was published, it is looked for next time.
+// start claims a trial with its parameters. If it stays unknown whether the claim was
+// published, it is looked for next time.
 func (w *loop) start(ctx context.Context, t *study.Trial) (*claimed, error) {
 	params, err := w.suggest(w.st.Snapshot(), t)
 	if err != nil {

@@ -43,7 +43,7 @@ type message struct {
 	Gone  int    `json:"gone,omitempty"`
 	Ended bool   `json:"ended,omitempty"`
 	Error string `json:"error,omitempty"`
-	// Errno is what the operating system said, if Error is of that.
+	// Errno is the operating system's number for Error, if it has one.
 	Errno syscall.Errno `json:"errno,omitempty"`
 }
 
@@ -224,7 +224,7 @@ func (s *Supervisor) Run(ctx context.Context, drain <-chan struct{}) (Report, er
 	return sum, errors.Join(one.streak.err(), s.judge(errs))
 }
 
-// floor is locked for each message of a worker process, so that events are told and
+// floor is locked for each message of a worker process, so that events are reported and
 // counted one at a time.
 type floor struct {
 	sync.Mutex

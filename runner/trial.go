@@ -222,7 +222,7 @@ func (a *attempt) writeRest(last func(*study.Tx) error) error {
 }
 
 // noted looks at the error of a write during the run. If the trial was taken
-// away the command is stopped; everything else is told and tried again. It
+// away the command is stopped; everything else is reported and tried again. It
 // tells whether the trial is still ours.
 func (a *attempt) noted(err error) bool {
 	switch {

@@ -109,7 +109,7 @@ func (w *worker) run(ctx context.Context, drain <-chan struct{}) error {
 // loop runs one trial after another.
 type loop struct {
 	*worker
-	// unsure is a claim of which it is not known whether it was published.
+	// unsure is a claim that may or may not have been published.
 	unsure study.Fence
 }
 

@@ -171,7 +171,7 @@ func (t *Tokens) find(secret string, now time.Time) (Token, bool) {
 	return t.list[at], true
 }
 
-// Add makes a token and returns its secret, which is told once. Errors: ErrScope,
+// Add makes a token and returns its secret, which is kept nowhere. Errors: ErrScope,
 // or what the file system said.
 func (t *Tokens) Add(name string, scopes []string, now time.Time) (Token, string, error) {
 	if len(scopes) == 0 {

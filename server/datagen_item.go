@@ -117,7 +117,7 @@ func checkpointOf(c *datagen.Checkpoint) wire.DatagenCheckpoint {
 	return v
 }
 
-// mostNodes is how many items of a tree are told.
+// mostNodes is how many items of a tree an answer has.
 const mostNodes = 10_000
 
 func (s *Server) itemTree(ctx context.Context, in *itemInput) (*struct{ Body wire.ItemTree }, error) {

@@ -42,8 +42,8 @@ func (x *index) add(path string) {
 	x.ready.Signal()
 }
 
-// now reads what has come to a stream before it returns, so that who is told that it is
-// there finds it everywhere. Where very much is left to be read, the others do it.
+// now reads what has come to a stream before it returns, so that whoever is told that it
+// was taken finds it everywhere. Where very much is left to be read, the others do it.
 func (x *index) now(path string) {
 	more, err := x.server.store.Update(path)
 	x.server.stats.indexed.Add(1)

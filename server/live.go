@@ -320,7 +320,7 @@ func (b *broker) follow(e *eventStream, last string) {
 
 func (b *broker) id(seq uint64) string { return b.boot + "-" + strconv.FormatUint(seq, 10) }
 
-// goneItem tells of a thing that is there no more.
+// goneItem tells of a thing that has been removed.
 type goneItem struct {
 	Slug string `json:"slug,omitempty"`
 	ID   string `json:"id,omitempty"`

@@ -67,7 +67,7 @@ func (p *packer) codes(of, name string, list []uint32, most uint32, values []jso
 	}
 }
 
-// spelled is a column of values that are told by their spelling.
+// spelled is a column of values that are distinguished by their spelling.
 type spelled struct {
 	at     map[string]uint32
 	values []json.RawMessage

@@ -168,8 +168,8 @@ type Outcome struct {
 	Error string
 	// Blob is the trial's last state, left out if nil.
 	Blob *Blob
-	// Raw is an outcome of another shape, verbatim. What could be told of it
-	// is in the other fields; if not even the state could, it is Failed.
+	// Raw is an outcome of another shape, verbatim. The other fields hold what could be
+	// recognised of it; if not even the state could, that is Failed.
 	Raw []byte
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // copyRoot copies every log under a directory, here or at a server, to the same place
-// under dest. What cannot be copied is told and passed over, and makes the whole fail at
+// under dest. What cannot be copied is reported and skipped, and makes the whole fail at
 // the end; a full disk and a server that is away end it.
 func (a *app) copyRoot(ctx context.Context, root, dest string, opts logkind.CopyOptions) error {
 	if err := a.emptyPlace(root, dest); err != nil {

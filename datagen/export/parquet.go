@@ -56,8 +56,8 @@ const (
 	groupBytes = 64 << 20
 )
 
-// Parquet writes a row for each value of each item (Row). Memory is that of a row
-// group, 64 MiB of values or the largest of them.
+// Parquet writes a row for each value of each item (Row). It holds one row group in
+// memory: 64 MiB of values, or a single value that is larger.
 func Parquet(ctx context.Context, w io.Writer, items iter.Seq2[*datagen.Item, error], opts Options) (Stats, error) {
 	p := parquetWriter{ctx: ctx, opts: &opts,
 		out: parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("foldlog", "1", ""))}

@@ -10,10 +10,10 @@
 //
 // # Decisions
 //
-// Loops and branches write nothing of their own. Which way they went is told by
-// the steps that followed: as long as the log has steps that the walk has not
-// come past yet, it goes where they are; behind the last of them the fields are
-// what they were when the decision was due, and it is taken as it was then.
+// Loops and branches write nothing of their own. Which way they went follows from
+// the steps in the log: as long as the log has steps that the walk has not
+// passed yet, the walk goes where they are. Behind the last of them the fields are
+// what they were when the decision was due, so it comes out as it did then.
 // Conditions must therefore depend on nothing but the item. If the log has a step
-// that the walk never comes past, the pipeline has been changed; see ChangedError.
+// that the walk never passes, the pipeline has been changed; see ChangedError.
 package pipeline

@@ -60,7 +60,7 @@ type copyStages struct {
 	stage int64 // 0 copies, 1 reads the files, 2 folds the items
 }
 
-// copied is told by the copy.
+// copied is the progress of the copy.
 func (s *copyStages) copied(done, total int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *copyStages) copied(done, total int64) {
 	}
 }
 
-// checked is told of everything that is read of the copy.
+// checked counts the bytes that are read back from the copy.
 func (s *copyStages) checked(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,7 @@ func (r DatagenRef) Open(ctx context.Context, opts datagen.Options) (*datagen.Lo
 	return l, err
 }
 
-// listing says how the logs are found that are there. Those in a bucket are not listed.
+// listing says how to find the logs that exist. Those in a bucket are not listed.
 func (r DatagenRef) listing() string {
 	if InBucket(r.Root) {
 		return "; check the bucket, the prefix, the pipeline and the experiment"

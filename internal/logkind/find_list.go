@@ -15,7 +15,8 @@ import (
 )
 
 // List calls emit for every log under root, in the order of paths, in which run-9 is
-// before run-10. What cannot be read is told and passed over, and makes the whole fail at the end.
+// before run-10. What cannot be read is reported and skipped, and makes the whole fail at
+// the end.
 func (f Finder) List(ctx context.Context, root string, opts SummarizeOptions, emit func(Summary) error) error {
 	c, at, err := f.ReadingServer(root)
 	if err != nil {

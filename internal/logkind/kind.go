@@ -103,7 +103,7 @@ type VerifyOptions struct {
 	// Versions is how many of the latest versions of a Lance dataset are checked;
 	// zero is all.
 	Versions int
-	// Progress is told the bytes checked and to be checked. Nil is nobody.
+	// Progress, if not nil, gets the bytes checked so far and those of all.
 	Progress func(done, total int64)
 }
 
@@ -112,8 +112,8 @@ type CopyOptions struct {
 	// Salvage copies the committed prefix of a damaged log, up to the first
 	// fault. Without it a damaged log is refused.
 	Salvage bool
-	// Progress is told the bytes copied and to be copied, those among them that are read
-	// again to check the copy. Nil is nobody.
+	// Progress, if not nil, gets the bytes copied so far and those of all, counting the
+	// bytes that are read again to check the copy.
 	Progress func(done, total int64)
 	// Stage is told in words what goes on once all is copied. Nil is nobody.
 	Stage func(words string)

@@ -13,8 +13,8 @@ import (
 // it, into another store, the table's manifest last: until then there is no dataset. It
 // is lance.ErrExists if there is one already. What it copies is pinned meanwhile, if the
 // store can be written to. The copy has the shards under their ids, so a writer that
-// claims one there goes on as if alone. Memory is that of objstore.CopyPart. Progress is told
-// no total until the table itself is copied, which is last.
+// claims one there goes on as if alone. It needs memory for objstore.CopyPart bytes.
+// Progress gets a total only once the table itself is copied, which comes last.
 func (t *Table) Copy(ctx context.Context, to objstore.Store, opts lance.CopyOptions) (lance.CopyStats, error) {
 	if _, err := lance.Open(ctx, to, lance.OpenOptions{}); !errors.Is(err, lance.ErrNotFound) {
 		if err == nil {

@@ -10,16 +10,16 @@ import (
 // The causes of errors, for errors.Is. Those of packages lance and objstore pass
 // through.
 var (
-	// ErrFenced: another process has claimed the shard. The writer is of no use any
+	// ErrFenced: another process has claimed the shard. The writer cannot be used any
 	// more; what it acknowledged is safe.
 	ErrFenced = errors.New("shard was claimed by another")
 	// ErrSealed: the shard takes no more rows.
 	ErrSealed = errors.New("shard is sealed")
 	// ErrClosed: the writer was closed.
 	ErrClosed = errors.New("writer is closed")
-	// ErrUnsure: an answer was lost, and whether the rows are there can only be told
-	// by claiming the shard again. The writer is of no use any more. Appending the
-	// same keys again is harmless.
+	// ErrUnsure: an answer was lost, and only claiming the shard again shows whether
+	// the rows arrived. The writer cannot be used any more. Appending the same keys
+	// again is harmless.
 	ErrUnsure = errors.New("outcome of an append is unknown")
 	// ErrNoKey: the table has no primary key of strings.
 	ErrNoKey = errors.New("table has no primary key of strings")

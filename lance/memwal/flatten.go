@@ -16,12 +16,12 @@ import (
 )
 
 // Flatten writes the view into another store as one table without shards, and returns
-// that. The files of the base, its indexes too, are copied as they are, the rows of
-// generations are merged into the copy, and all of it is read once more before the table
-// is there: until Flatten returns nil there is none. It is lance.ErrExists if there is one
-// already. Memory is that of objstore.CopyPart, of a scan, and of the keys of some
-// generations. Who calls it keeps a [View.Pin], if need be. Progress is told the bytes of
-// the base.
+// that table. The files of the base, indexes included, are copied unchanged, the rows of
+// generations are merged into the copy, and the whole is read back before the table
+// becomes visible: until Flatten returns nil there is none. It is lance.ErrExists if there
+// is one already. It needs memory for objstore.CopyPart bytes, a scan, and the keys of
+// some generations. It does not pin the view: the caller does, with [View.Pin]. Progress
+// gets the bytes of the base.
 func (v *View) Flatten(ctx context.Context, to objstore.Store, merge MergeOptions, opts lance.CopyOptions) (*lance.Dataset, error) {
 	d, err := v.flatten(ctx, to, merge, opts)
 	if err != nil {

@@ -21,7 +21,7 @@ func (t *Table) Verify(ctx context.Context, found func(error)) (lance.VerifyStat
 	return t.VerifyVersions(ctx, 1, found)
 }
 
-// VerifyVersions checks as Verify does, and besides the versions of the table that are
+// VerifyVersions checks what Verify does, and also the versions of the table that are
 // still listed, at most limit of them; zero is all. See lance.Dataset.VerifyVersions.
 func (t *Table) VerifyVersions(ctx context.Context, limit int, found func(error)) (lance.VerifyStats, error) {
 	states, err := t.states(ctx)

@@ -141,12 +141,12 @@ func (w *Writer) Generations() int {
 	return len(w.shard.state.generations)
 }
 
-// Append writes rows and returns once they are durable. All of a batch is in one
-// generation. The batch needs the table's columns; nullable ones may be missing, and a
+// Append writes rows and returns once they are durable. A batch goes into one
+// generation as a whole. It needs the table's columns; nullable ones may be missing, and a
 // column Tombstone may say which rows delete their key. After ErrFenced or ErrUnsure
-// the writer is of no use; after other errors the rows are not there, and the writer
-// goes on. A context that ends while rows are being written is ErrUnsure for this
-// caller alone.
+// the writer cannot be used any more; after other errors the rows were not written, and
+// the writer goes on. A context that ends while rows are being written is ErrUnsure for
+// this caller alone.
 func (w *Writer) Append(ctx context.Context, batch arrow.RecordBatch) error {
 	if batch.NumRows() == 0 {
 		return nil

@@ -40,7 +40,7 @@ type ImportStats struct {
 
 // Import makes a journal at path of a file that Optuna's JournalStorage wrote, of
 // any release. Studies and trials keep their numbers, operations the times that
-// the file gives. Lines that cannot be used are told and passed over. The file is
+// the file gives. Lines that cannot be used are reported and skipped. The file is
 // read once, line by line. On an error, [journal.ErrExist] if something is at path
 // already, or [ErrNoLog], no journal is made.
 func Import(ctx context.Context, in io.Reader, path string, opts ImportOptions) (*ImportStats, error) {

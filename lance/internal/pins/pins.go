@@ -36,7 +36,7 @@ type Times struct {
 	// After is how long a read lasts before it takes a pin.
 	After time.Duration
 	// Term is how long a pin stands unrenewed before its reader takes it for lost. It
-	// is renewed three times in that time; observers allow twice of it.
+	// is renewed three times within a term; observers wait for two terms.
 	Term time.Duration
 }
 

@@ -121,7 +121,7 @@ type Classified struct {
 	Step  string        `json:"step" doc:"that was completed last, empty if none was"`
 }
 
-// CreatedExperiment is an experiment that is there now.
+// CreatedExperiment is an experiment that was made, or existed.
 type CreatedExperiment struct {
 	Created bool `json:"created" doc:"false if it was there"`
 	ExperimentItem

@@ -36,7 +36,7 @@ type OpsAnswer struct {
 	AtMS   Count `json:"at_ms"`
 }
 
-// CreatedJournal is a journal that is there now.
+// CreatedJournal is a journal that was made, or existed.
 type CreatedJournal struct {
 	Path    string `json:"path"`
 	Created bool   `json:"created" doc:"false if it was there"`

@@ -227,8 +227,8 @@ func (s *conversation) change(ctx context.Context, t *runningTrial, fn func(tx *
 	return err
 }
 
-// finish ends a trial. One that has ended so by an earlier try, of which it was not
-// known what became of it, is not taken away.
+// finish ends a trial. If an earlier try with an unknown outcome had already ended it so,
+// that counts as done.
 func (s *conversation) finish(ctx context.Context, t *runningTrial, o study.Outcome) error {
 	var again []study.TrialRef
 	err := s.change(ctx, t, func(tx *study.Tx) (err error) {

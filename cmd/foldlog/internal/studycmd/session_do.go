@@ -165,8 +165,8 @@ func (r *request) values(st *study.Study) ([]float64, error) {
 	return values, checkCount(st, values)
 }
 
-// report writes an intermediate value. One that is told again, because it was not known
-// whether it was written, is not written again.
+// report writes an intermediate value. One that comes again, because its outcome was
+// unknown, is not written again.
 func (s *conversation) report(ctx context.Context, t *runningTrial, r *request) error {
 	_, st, err := s.study()
 	if err != nil {
