@@ -27,7 +27,7 @@ before(async () => {
   views = [
     '/', '/runs?col=metric:train/loss&col=knobs/lr', '/runs?q=nothing', '/runs/vision-resumed', '/runs/vision-resumed?tab=details', '/runs/vision-large?tab=notes', '/runs/nothing-finite', '/runs/one-point',
     '/runs/' + longName, `/runs/${longName}?tab=details`, '/runs/large-integers?tab=details', '/runs/nothing-of-this-name', '/compare?' + runs, '/compare?tab=table&' + runs, '/compare?tab=diff&' + runs, '/compare?tab=params&' + runs, '/compare?group=knobs%2Flr&' + runs,
-    '/studies', `/studies/${id('vision-search')}`, `/studies/${id('vision-search')}?tab=params`, `/studies/${id('vision-search')}?tab=curves`, `/studies/${id('vision-search')}?tab=timeline`, `/studies/${id('vision-search')}?tab=trials`, `/studies/${id('vision-search')}?tab=outbox`,
+    '/studies', '/compare-studies?study=none&' + studies.map(s => 'study=' + s.id).join('&'), '/runs/vision-resumed?x=metric:val/accuracy', `/studies/${id('vision-search')}`, `/studies/${id('vision-search')}?tab=params`, `/studies/${id('vision-search')}?tab=curves`, `/studies/${id('vision-search')}?tab=timeline`, `/studies/${id('vision-search')}?tab=trials`, `/studies/${id('vision-search')}?tab=outbox`,
     `/studies/${id('vision-search')}/trials/17`, `/studies/${id('size-and-loss')}`, `/studies/${id('wide')}`, `/studies/${id('wide')}?tab=params`, `/studies/${id('wide')}?tab=trials`, `/studies/${id('wide')}/trials/3`,
     '/datagen', `/datagen/${experiment}`, `/datagen/${experiment}?tab=items`, `/datagen/${experiment}?tab=failures`, `/datagen/${experiment}?tab=writers`, `/datagen/${experiment}/items/doc-0001`, `/datagen/${experiment}/items/doc-0002`,
   ]

@@ -152,6 +152,8 @@ test('hypervolumes of two and three objectives are exact', { skip }, async () =>
     assert.ok(ys.every((v, i) => i === 0 || v > ys[i - 1]), 'it grows')
     assert.ok(Math.abs(ys.at(-1) - volumeOf(points, cornerOf(points))) < 1e-9)
   }
+  const all = Float64Array.from({ length: 20_000 }, (_, i) => i) // none is better than another
+  assert.equal(volumes({ numbers: all, states: 'c'.repeat(20_000), values: [all, all.map(v => -v)] }, [true, true]), null)
 })
 
 test('the distribution of a study tells the newer half from the older one', { skip }, () => on('/studies/' + studyOf('vision-search'), async page => {

@@ -103,6 +103,7 @@ export function Curves(p: CurvesProps) {
     for (const l of first) if (l.spread) drawSpread(g, l, l.spread)
     for (const l of first) if (l.key !== p.strong) drawLine(g, l, !!y.log, many, p.strong ? 0.25 : 1)
     for (const l of shown) if (l.key === p.strong) drawLine(g, l, !!y.log, false, 1, true)
+    p.bands?.forEach(b => drawBandName(g, b))
   }, [shown, p.bands, p.marks, p.strong, x, y])
 
   const xText = useCallback((v: number) => xKind === 'time' ? moment(v) : xKind === 'relative' ? duration(v) : xKind === 'value' ? `${p.xLabel ?? ''} ${value(v)}`.trim() : `step ${Number.isSafeInteger(Math.round(v)) ? '' : 'about '}${count(Math.round(v))}`, [xKind, p.xLabel])
@@ -211,20 +212,33 @@ function drawNote(g: Geom, text: string) {
   ctx.restore()
 }
 
+const widthOf = (g: Geom, b: Band) => [Math.max(g.left, g.x(b.from)), Math.min(g.right, g.x(b.to))] as const
+
 function drawBand(g: Geom, b: Band) {
-  const { ctx } = g
-  const x0 = Math.max(g.left, g.x(b.from)), x1 = Math.min(g.right, g.x(b.to))
+  const { ctx } = g, [x0, x1] = widthOf(g, b)
   if (x1 <= x0) return
   ctx.save()
   ctx.fillStyle = g.colors.muted
   ctx.globalAlpha = b.odd ? 0.1 : 0.04
   ctx.fillRect(x0, g.top, x1 - x0, g.bottom - g.top)
-  ctx.globalAlpha = 0.8
-  ctx.textBaseline = 'top'
-  ctx.textAlign = 'left'
+  ctx.restore()
+}
+
+/** The name of a band, as much as there is room for, over the lines: it is read where they are thick, too. */
+function drawBandName(g: Geom, b: Band) {
+  const { ctx } = g, [x0, x1] = widthOf(g, b)
+  if (x1 <= x0) return
+  ctx.save()
   ctx.beginPath()
   ctx.rect(x0, g.top, x1 - x0 - 4, 16)
   ctx.clip()
+  ctx.textBaseline = 'top'
+  ctx.textAlign = 'left'
+  ctx.strokeStyle = g.colors.panel
+  ctx.lineWidth = 3
+  ctx.lineJoin = 'round'
+  ctx.strokeText(b.label, x0 + 4, g.top + 1)
+  ctx.fillStyle = g.colors.muted
   ctx.fillText(b.label, x0 + 4, g.top + 1)
   ctx.restore()
 }

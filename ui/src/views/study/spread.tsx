@@ -7,8 +7,8 @@ import { count, plural, value } from '../../lib/format'
 import { at, go } from '../../lib/router'
 import { finite, lower } from '../../lib/study'
 import { useTheme } from '../../lib/theme'
-import { volumes } from '../../lib/volume'
-import { Panel } from '../../parts/basic'
+import { type Growth, volumes } from '../../lib/volume'
+import { Empty, Panel } from '../../parts/basic'
 import { type TabProps, tipRows } from './tabs'
 
 const mostPlaces = 800, fewestToHalve = 10
@@ -44,10 +44,13 @@ export function Distribution({ study, columns, objective }: TabProps) {
   )
 }
 
+const none: Growth = { xs: [], ys: [], left: 0 }
+
 /** How the front of two or three objectives grew. */
 export function Volume({ study, columns }: TabProps) {
   const down = study.metrics.map((_, k) => lower(study, k))
-  const { xs, ys, left } = useMemo(() => volumes(columns, down), [columns, study.directions.join()])
+  const growth = useMemo(() => volumes(columns, down), [columns, study.directions.join()])
+  const { xs, ys, left } = growth ?? none
   const all = columns.numbers.length
   const [places, line, x, y] = useMemo((): [Float64Array, { xs: number[]; ys: number[]; steps: boolean }, Axis, Axis] => {
     const places = new Float64Array(all).fill(NaN)
@@ -56,6 +59,7 @@ export function Volume({ study, columns }: TabProps) {
       { min: -1, max: Math.max(10, all), kind: 'integer', label: 'trial' }, ys.length ? around(Math.min(...ys), ys[ys.length - 1]) : { min: 0, max: 1, kind: 'category' }]
   }, [xs, ys, all])
   const color = useCallback((_: number, g: Parameters<Parameters<typeof Scatter>[0]['color']>[1]) => g.colors.accent, [])
+  if (!growth) return <Panel title="Hypervolume"><Empty title="The front is too large to compute it here"><code>foldlog study compare {study.journal}</code> does.</Empty></Panel>
   if (!xs.length) return null
   const last = value(ys[ys.length - 1])
   return (
