@@ -18,7 +18,7 @@ try {
   const compare = '/compare?' + runs.filter(r => r.status === 'done').slice(0, 6).map(r => 'run=' + encodeURIComponent(r.slug)).join('&')
   const views = [
     ['overview', '/', 640], ['runs', '/runs?col=metric:val/accuracy&col=knobs/lr&sort=-metric:val/accuracy', 700], ['run', '/runs/' + encodeURIComponent(runs[0].slug)],
-    ['compare', compare], ['study', '/studies/' + study.id, 920], ['parameters', `/studies/${study.id}?tab=params`, 1190], ['timeline', `/studies/${study.id}?tab=timeline`, 580],
+    ['compare', compare], ['study', '/studies/' + study.id, 1000], ['parameters', `/studies/${study.id}?tab=params`, 1190], ['timeline', `/studies/${study.id}?tab=timeline`, 580],
     ['trials', `/studies/${study.id}?tab=trials`, 760], ['datagen', '/datagen/' + experiment.id, 580], ['item', `/datagen/${experiment.id}/items/${encodeURIComponent(image.item)}`, 900],
     ['dark', '/studies/' + study.id, 920, { colorScheme: 'dark' }], ['phone', '/studies/' + study.id, 780, { viewport: { width: 390, height: 780 } }],
   ]
