@@ -1,5 +1,6 @@
-// Package algospec reads the texts that samplers and pruners are named by:
-// NAME, or NAME:OPTION=VALUE,OPTION,... An option without a value is true.
+// Package algospec has what samplers and pruners have in common: the texts that name
+// them, and where a study keeps one. A text is NAME, or NAME:OPTION=VALUE,OPTION,... An
+// option without a value is true.
 package algospec
 
 import (
@@ -22,8 +23,8 @@ type Options struct {
 	err   error
 }
 
-// Parse takes a text apart.
-func Parse(text string) (name string, o *Options, err error) {
+// parse takes a text apart.
+func parse(text string) (name string, o *Options, err error) {
 	if len(text) > maxText {
 		return "", nil, fmt.Errorf("longer than %d bytes", maxText)
 	}
@@ -137,17 +138,8 @@ func (o *Options) Err() error {
 	return o.err
 }
 
-// Shown is a stored text to look at: what is no JSON string is shown as it is.
-func Shown(raw []byte) string {
-	text, err := FromJSON(raw)
-	if err != nil {
-		return string(raw)
-	}
-	return text
-}
-
-// FromJSON reads a text that is stored as a JSON string.
-func FromJSON(raw []byte) (text string, err error) {
+// fromJSON reads a text that is stored as a JSON string.
+func fromJSON(raw []byte) (text string, err error) {
 	if err := json.Unmarshal(raw, &text); err != nil {
 		return "", fmt.Errorf("want a JSON string: %w", err)
 	}

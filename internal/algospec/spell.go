@@ -37,8 +37,8 @@ func Join(name string, options []string) string {
 	return name + ":" + strings.Join(options, ",")
 }
 
-// Same tells whether two samplers or pruners are the same, by pointer or not.
-func Same(a, b any) bool {
+// same tells whether two samplers or pruners are the same, by pointer or not.
+func same(a, b any) bool {
 	return reflect.DeepEqual(value(a), value(b))
 }
 

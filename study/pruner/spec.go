@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/foldlog/foldlog/internal/algospec"
-	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -60,10 +59,10 @@ func bound(o *algospec.Options, name string) *float64 {
 	return &f
 }
 
+var family = algospec.Family[Pruner]{Kind: "pruner", Attribute: Attribute, Default: Default, Builders: withPatient()}
+
 // Names are the names of the pruners.
-func Names() []string {
-	return slices.Sorted(maps.Keys(withPatient()))
-}
+func Names() []string { return family.Names() }
 
 func withPatient() map[string]func(o *algospec.Options) Pruner {
 	all := maps.Clone(builders)
@@ -91,21 +90,7 @@ func patient(o *algospec.Options) Pruner {
 // "median:startup=10,warmup=5". The options are the fields of the type, in lower
 // case; patient takes pruner=NAME and that one's options besides its own. The
 // error says what is wrong and wraps [study.ErrInvalid].
-func Parse(text string) (Pruner, error) {
-	name, options, err := algospec.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("pruner: %w: %w", study.ErrInvalid, err)
-	}
-	build, ok := withPatient()[name]
-	if !ok {
-		return nil, fmt.Errorf("pruner: %w: unknown name %.40q (%s)", study.ErrInvalid, name, strings.Join(Names(), ", "))
-	}
-	p := build(options)
-	if err := options.Err(); err != nil {
-		return nil, fmt.Errorf("pruner %s: %w: %w", name, study.ErrInvalid, err)
-	}
-	return p, nil
-}
+func Parse(text string) (Pruner, error) { return family.Parse(text) }
 
 // Text is the text that [Parse] makes a pruner from. The error, of a pruner that is not
 // one of this package or has an option that none may have, wraps [study.ErrInvalid].
@@ -116,11 +101,7 @@ func Text(p Pruner) (string, error) {
 		options = append(append(options, "pruner="+inner), innerOptions...)
 	}
 	text := algospec.Join(name, options)
-	same, err := Parse(text)
-	if err == nil && !algospec.Same(p, same) {
-		err = fmt.Errorf("pruner: %w: a %T has no text", study.ErrInvalid, p)
-	}
-	return text, err
+	return text, family.CheckText(text, p)
 }
 
 // Choose makes a pruner that of a study, for everybody who works on it. The errors are
@@ -130,36 +111,16 @@ func Choose(tx *study.Tx, id study.StudyID, p Pruner) error {
 	if err != nil {
 		return err
 	}
-	st, err := tx.Snapshot().Study(id)
-	if err != nil {
-		return err
-	}
-	if err := Check(p, st.Config); err != nil {
-		return err
-	}
-	return tx.SetStudySystemAttr(id, Attribute, serde.AppendString(nil, text))
+	return family.Choose(tx, id, text, func(c study.Config) error { return Check(p, c) })
 }
 
 // TextOf is the text that names the pruner of a study, for people: [Default] without
 // one, and as it is stored if that is no text.
-func TextOf(st *study.Study) string {
-	if a, ok := st.Attr(Attribute); ok {
-		return algospec.Shown(a.Value)
-	}
-	return Default
-}
+func TextOf(st *study.Study) string { return family.TextOf(st) }
 
-// Of returns the pruner of a study. The error is that of [Parse].
+// Of returns the pruner of a study. The error is that of [Parse] or [Check].
 func Of(st *study.Study) (Pruner, error) {
-	a, ok := st.Attr(Attribute)
-	if !ok {
-		return None{}, nil
-	}
-	text, err := algospec.FromJSON(a.Value)
-	if err != nil {
-		return nil, fmt.Errorf("attribute %s: %w: %w", Attribute, study.ErrInvalid, err)
-	}
-	p, err := Parse(text)
+	p, err := family.Of(st)
 	if err != nil {
 		return nil, err
 	}

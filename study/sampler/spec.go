@@ -1,13 +1,7 @@
 package sampler
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/foldlog/foldlog/internal/algospec"
-	"github.com/foldlog/foldlog/internal/serde"
 	"github.com/foldlog/foldlog/study"
 )
 
@@ -38,38 +32,22 @@ var builders = map[string]func(o *algospec.Options) Sampler{
 	},
 }
 
+var family = algospec.Family[Sampler]{Kind: "sampler", Attribute: Attribute, Default: Default, Builders: builders}
+
 // Names are the names of the samplers.
-func Names() []string { return slices.Sorted(maps.Keys(builders)) }
+func Names() []string { return family.Names() }
 
 // Parse makes a sampler from its text: a name, or a name and options as in
 // "tpe:univariate,startup=20". The options are the fields of the type, in lower
 // case. The error says what is wrong and wraps [study.ErrInvalid].
-func Parse(text string) (Sampler, error) {
-	name, options, err := algospec.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("sampler: %w: %w", study.ErrInvalid, err)
-	}
-	build, ok := builders[name]
-	if !ok {
-		return nil, fmt.Errorf("sampler: %w: unknown name %.40q (%s)", study.ErrInvalid, name, strings.Join(Names(), ", "))
-	}
-	s := build(options)
-	if err := options.Err(); err != nil {
-		return nil, fmt.Errorf("sampler %s: %w: %w", name, study.ErrInvalid, err)
-	}
-	return s, nil
-}
+func Parse(text string) (Sampler, error) { return family.Parse(text) }
 
 // Text is the text that [Parse] makes a sampler from. The error, of a sampler that is
 // not one of this package or has an option that none may have, wraps
 // [study.ErrInvalid].
 func Text(s Sampler) (string, error) {
 	text := algospec.Join(algospec.Spell(s))
-	same, err := Parse(text)
-	if err == nil && !algospec.Same(s, same) {
-		err = fmt.Errorf("sampler: %w: a %T has no text", study.ErrInvalid, s)
-	}
-	return text, err
+	return text, family.CheckText(text, s)
 }
 
 // Choose makes a sampler that of a study: whoever asks for trials, in any process, gets
@@ -79,37 +57,15 @@ func Choose(tx *study.Tx, id study.StudyID, s Sampler) error {
 	if err != nil {
 		return err
 	}
-	st, err := tx.Snapshot().Study(id)
-	if err != nil {
-		return err
-	}
-	if err := Check(s, st.Config); err != nil {
-		return err
-	}
-	return tx.SetStudySystemAttr(id, Attribute, serde.AppendString(nil, text))
+	return family.Choose(tx, id, text, func(c study.Config) error { return Check(s, c) })
 }
 
 // TextOf is the text that names the sampler of a study, for people: [Default] without
 // one, and as it is stored if that is no text.
-func TextOf(st *study.Study) string {
-	if a, ok := st.Attr(Attribute); ok {
-		return algospec.Shown(a.Value)
-	}
-	return Default
-}
+func TextOf(st *study.Study) string { return family.TextOf(st) }
 
 // Of returns the sampler of a study. The error is that of [Parse].
-func Of(st *study.Study) (Sampler, error) {
-	a, ok := st.Attr(Attribute)
-	if !ok {
-		return Parse(Default)
-	}
-	text, err := algospec.FromJSON(a.Value)
-	if err != nil {
-		return nil, fmt.Errorf("attribute %s: %w: %w", Attribute, study.ErrInvalid, err)
-	}
-	return Parse(text)
-}
+func Of(st *study.Study) (Sampler, error) { return family.Of(st) }
 
 // Check refuses a sampler that cannot work on a study of that configuration.
 // The error wraps [study.ErrInvalid].
