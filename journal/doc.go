@@ -18,4 +18,9 @@
 // An append is durable when [Writer.Do] returns nil: the extent was written and
 // synced, then a ticket holding the next head was written and synced under the
 // lease, renamed onto the head, and the directory synced.
+//
+// What waits for other processes, or works on a whole journal, takes a context: the
+// calls of a [Writer], [Reader.Follow], [Build], [Copy], [Salvage] and [Verify].
+// [Reader.Refresh] is stopped by an error of its [Applier]; the other reads decode no
+// operations.
 package journal

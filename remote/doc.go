@@ -3,6 +3,6 @@
 // that is folded here. docs/http-api.md has the calls.
 //
 // What is acknowledged is durable at the server. A call whose answer is lost is made
-// again; where that could do something twice, the server knows a repetition, or the
-// outcome is told by what is there.
+// again; where that could do something twice, the server recognises a repetition, or the
+// client looks for what the lost call would have left.
 package remote

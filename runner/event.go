@@ -13,7 +13,7 @@ type EventKind string
 const (
 	// Started: a trial was claimed and its command runs.
 	Started EventKind = "started"
-	// Finished: a trial ended; State, Values or Error tell how.
+	// Finished: a trial ended; State tells how, Text why it failed.
 	Finished EventKind = "finished"
 	// GivenBack: the command was stopped with the worker, and the trial can be
 	// claimed again.

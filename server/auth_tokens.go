@@ -45,7 +45,7 @@ const (
 )
 
 var (
-	// ErrScope means a scope that is none.
+	// ErrScope means that a text is no scope: see [CheckScope].
 	ErrScope = errors.New("unknown scope")
 	// ErrNoToken means that there is no such token.
 	ErrNoToken = errors.New("no such token")

@@ -17,7 +17,7 @@ type Limits struct {
 	// Body is the most bytes of one request's body: [DefaultBody].
 	Body int64
 	// Bodies is the most bytes of all bodies that are being read or handled:
-	// [DefaultBodies]. A request that would go beyond is told to come back.
+	// [DefaultBodies]. A request that would go beyond is answered 503, with Retry-After.
 	Bodies int64
 	// Connections is how many there may be at once: [DefaultConnections].
 	// Further ones wait to be accepted.
