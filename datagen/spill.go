@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"os"
@@ -15,9 +16,17 @@ import (
 // spillFile is a temporary file for what is too much for memory. It belongs to one
 // goroutine, and is gone once it is closed.
 type spillFile struct {
-	f    *os.File
+	f    spillDisk
 	end  int64
 	pack []byte
+}
+
+// spillDisk is an open file.
+type spillDisk interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Name() string
 }
 
 func newSpillFile() (*spillFile, error) {
