@@ -101,6 +101,9 @@ func (s *Server) registerOverview(api huma.API) {
 				switch run.Status {
 				case metrics.StatusRunning:
 					o.Runs.Running++
+					if s.lost(run) != "" {
+						o.Runs.Lost++
+					}
 				case metrics.StatusDone:
 					o.Runs.Done++
 				default:
@@ -156,12 +159,12 @@ func (s *Server) dashboard(w http.ResponseWriter, r *http.Request) {
 }
 
 // alive are the runs that have said something lately and have not ended, nor told of a
-// signal that stops them, the newest first.
+// signal that stops them, nor are known to be lost, the newest first.
 func (s *Server) alive() []wire.RunItem {
 	since := time.Now().Add(-10 * time.Minute).UnixMilli()
 	var runs []*projection.Run
 	for _, run := range s.store.Runs() {
-		if run.Status == metrics.StatusRunning && run.Interrupted == "" && run.LastTSMS >= since {
+		if run.Status == metrics.StatusRunning && run.Interrupted == "" && run.LastTSMS >= since && s.lost(run) == "" {
 			runs = append(runs, run)
 		}
 	}

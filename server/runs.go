@@ -29,7 +29,7 @@ func (s *Server) statOf(c *projection.CurveStat) wire.RunStat {
 func (s *Server) itemOf(r *projection.Run) wire.RunItem {
 	labels := s.labels.of(r.Slug)
 	return wire.RunItem{
-		Slug: r.Slug, Description: r.Description, Status: r.Status.String(), Interrupted: r.Interrupted, Failure: r.Failure,
+		Slug: r.Slug, Description: r.Description, Status: r.Status.String(), Lost: s.lost(r), Interrupted: r.Interrupted, Failure: r.Failure,
 		Stage: r.Stage, FirstMS: r.FirstTSMS, OpenedMS: r.OpenedTSMS, LastMS: r.LastTSMS, LastStep: wire.Integer(r.LastStep),
 		Segments: r.Segments, Checkpoints: r.Checkpoints, Annotations: r.Marks, Streams: len(r.Streams), Names: len(r.Curves),
 		Events: wire.Count(r.Events), Points: wire.Count(r.Metrics), BadLines: wire.Count(r.Bad), Bytes: wire.Count(r.Bytes),

@@ -83,6 +83,7 @@ type Server struct {
 	slow     *background
 	labels   *labels
 	studies  *studies
+	failed   failedTrials
 	datagens *datagens
 	tails    opTails
 	files    objstore.Store // the root as a store

@@ -93,6 +93,7 @@ func (st *studies) look(name string, info fs.FileInfo) bool {
 		st.mu.Lock()
 		if log = st.journals[name]; log == nil {
 			log = &journalLog{path: name, owner: st}
+			log.digests.failed = log.trialFailed
 			st.journals[name] = log
 		}
 		st.mu.Unlock()
@@ -137,6 +138,7 @@ func (st *studies) keep(known []*journalLog, seen map[string]bool) {
 	}
 	st.mu.Unlock()
 	for _, log := range gone {
+		st.server.failed.forget(log)
 		if err := log.close(); err != nil {
 			st.server.log.Warn("journal not closed", "journal", log.path, "err", err)
 		}
@@ -307,6 +309,7 @@ func (l *journalLog) read(ctx context.Context) error {
 func (l *journalLog) rewind() {
 	l.snap = nil
 	l.digests.reset()
+	l.owner.server.failed.forget(l)
 	l.owner.mu.Lock()
 	defer l.owner.mu.Unlock()
 	for id, ref := range l.owner.byStudy {

@@ -9,6 +9,9 @@ import (
 // digests are what a list says of the studies of a journal and no snapshot has at
 // hand. They follow the journal at the cost of what is new.
 type digests struct {
+	// failed hears of each trial that has failed, at least once. It is not changed.
+	failed func(*study.Study, *study.Trial)
+
 	mu  sync.Mutex
 	all map[study.StudyID]*studyDigest
 }
@@ -38,7 +41,7 @@ func (d *digests) of(snap *study.Snapshot, st *study.Study) (best *study.Trial, 
 	if old := d.all[st.ID]; old == nil || old.seq <= snap.Seq() {
 		d.all[st.ID] = one
 	}
-	one.look(snap, st)
+	one.look(snap, st, d.failed)
 	return one.best.Best(snap, st.ID), max(one.last, int64(st.CreatedMillis))
 }
 
@@ -48,14 +51,19 @@ func (d *digests) reset() {
 	d.all = nil
 }
 
-func (d *studyDigest) look(snap *study.Snapshot, st *study.Study) {
+func (d *studyDigest) look(snap *study.Snapshot, st *study.Study, failed func(*study.Study, *study.Trial)) {
+	take := func(t *study.Trial) {
+		if d.take(t); t.State == study.Failed && failed != nil {
+			failed(st, t)
+		}
+	}
 	for _, id := range d.live {
 		if t, err := snap.Trial(id); err == nil {
-			d.take(t)
+			take(t)
 		}
 	}
 	for t := range snap.Trials(st.ID, study.TrialFilter{From: uint64(d.seen)}) {
-		d.take(t)
+		take(t)
 	}
 	d.live = d.live[:0]
 	for _, state := range []study.State{study.Waiting, study.Running, study.Paused} {

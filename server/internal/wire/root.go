@@ -8,13 +8,14 @@ type Overview struct {
 	Journals int       `json:"journals"`
 	Datagen  int       `json:"datagen" doc:"experiments"`
 	Waiting  int       `json:"waiting" doc:"streams that have not been read to their end yet"`
-	Alive    []RunItem `json:"alive" doc:"runs that have said something within ten minutes and have neither ended nor been interrupted, the newest 100"`
+	Alive    []RunItem `json:"alive" doc:"runs that have said something within ten minutes and have neither ended nor been interrupted nor are lost, the newest 100"`
 }
 
 // RunCounts is runs by status.
 type RunCounts struct {
 	Total   int `json:"total"`
 	Running int `json:"running"`
+	Lost    int `json:"lost" doc:"of those running: that will say no more"`
 	Done    int `json:"done"`
 	Failed  int `json:"failed"`
 }

@@ -4,7 +4,8 @@ package wire
 type RunItem struct {
 	Slug        string    `json:"slug" doc:"names the run"`
 	Description string    `json:"description"`
-	Status      string    `json:"status" enum:"running,done,failed" doc:"a killed run stays running: look at last_ms"`
+	Status      string    `json:"status" enum:"running,done,failed" doc:"a killed run stays running: look at lost and last_ms"`
+	Lost        string    `json:"lost" doc:"of a running run: why it will say no more, as the study tells whose trial it was kept of, which has failed without a word of the run since; empty if nothing tells that"`
 	Interrupted string    `json:"interrupted" doc:"the signal that stopped the newest process, empty if none did"`
 	Failure     string    `json:"failure" doc:"why the newest process failed, cut to 300 characters"`
 	Stage       string    `json:"stage" doc:"the newest stage"`

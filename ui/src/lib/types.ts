@@ -8,7 +8,7 @@ export interface RunStat {
   name: string; count: string; non_finite: string; last: Num; last_step: Num; min: Num | null; max: Num | null
 }
 export interface RunItem {
-  slug: string; description: string; status: 'running' | 'done' | 'failed'; interrupted: string; failure: string; stage: string
+  slug: string; description: string; status: 'running' | 'done' | 'failed'; lost: string; interrupted: string; failure: string; stage: string
   first_ms: number; opened_ms: number; last_ms: number; last_step: Num; segments: number; checkpoints: number; annotations: number
   streams: number; names: number; events: string; points: string; bad_lines: string; bytes: string
   tags: string[]; noted: boolean; metadata: Obj; metrics: RunStat[]
@@ -42,7 +42,7 @@ export interface Page<T> { items: T[]; next: string; total: number }
 export interface NameItem { name: string; runs: number }
 export interface Diff { runs: string[]; missing: string[]; rows: { path: string; same: boolean; has: boolean[]; values: string[] }[] }
 export interface Overview {
-  version: string; runs: { total: number; running: number; done: number; failed: number }
+  version: string; runs: { total: number; running: number; lost: number; done: number; failed: number }
   studies: number; journals: number; waiting: number; alive: RunItem[]
 }
 

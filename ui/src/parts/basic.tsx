@@ -14,12 +14,13 @@ export function Ago({ ms }: { ms: number }) {
 /** How long a run may be silent before it no longer counts as alive. */
 export const silentAfter = 10 * 60 * 1000
 
-export type Life = 'alive' | 'silent' | 'done' | 'failed' | 'stopped'
+export type Life = 'alive' | 'silent' | 'lost' | 'done' | 'failed' | 'stopped'
 
-export function lifeOf(run: { status: string; last_ms: number; interrupted: string }, now: number): Life {
+export function lifeOf(run: { status: string; lost: string; last_ms: number; interrupted: string }, now: number): Life {
   if (run.status === 'failed') return 'failed'
   if (run.status === 'done') return 'done'
   if (run.interrupted) return 'stopped'
+  if (run.lost) return 'lost'
   return now - run.last_ms < silentAfter ? 'alive' : 'silent'
 }
 
@@ -30,10 +31,10 @@ export function State({ state, title }: { state: string; title?: string }) {
   return <span class={`state state-${state}`} title={title}><i aria-hidden="true" />{words[state] ?? state}</span>
 }
 
-export function RunState({ run }: { run: { status: string; last_ms: number; interrupted: string } }) {
+export function RunState({ run }: { run: { status: string; lost: string; last_ms: number; interrupted: string } }) {
   const now = useNow()
   const life = lifeOf(run, now)
-  const title = life === 'silent' ? 'It has not ended, and has said nothing for a while: it may have been killed.' : undefined
+  const title = life === 'silent' ? 'It has not ended, and has said nothing for a while: it may have been killed.' : life === 'lost' ? `It has not ended, but ${run.lost}` : undefined
   return <State state={life} title={title} />
 }
 

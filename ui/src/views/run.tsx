@@ -134,6 +134,7 @@ function Trouble({ run, marks }: { run: RunDetail; marks: Annotation[] }) {
   if (life === 'failed') return <div class="banner bad" role="alert"><strong>Failed{last ? ` at step ${count(last.step)}` : ''}.</strong> <span class="pre">{last?.error || run.failure || 'It did not say why.'}</span></div>
   if (life === 'stopped') return <div class="banner"><strong>Stopped by {run.interrupted}{last ? ` at step ${count(last.step)}` : ''}.</strong> It can be resumed{run.checkpoints > 0 ? ` from one of its ${plural(run.checkpoints, 'checkpoint')}` : ''}.</div>
   if (life === 'silent') return <div class="banner"><strong>Silent.</strong> The run has not ended, and its last event was <Ago ms={run.last_ms} />. It may have been killed.</div>
+  if (life === 'lost') return <div class="banner"><strong>Lost.</strong> The run has not ended, but <span class="pre">{run.lost}</span></div>
   if (run.bad_lines !== '0') return <div class="banner">{count(run.bad_lines)} lines of its files are no events, and were passed over: <code>foldlog verify</code> names them.</div>
   const left = run.left_out
   if (left.points !== '0') return <div class="banner">The run has more metric names than are shown: {count(left.points)} points of others are in its files.</div>
