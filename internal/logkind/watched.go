@@ -12,7 +12,7 @@ import (
 // far he is. Of how many bytes a pass takes only the size of the table is known: it never
 // gets further than the end. Nobody counts what is read of a bucket.
 func (w World) watched(ctx context.Context, table string, passes int64, progress func(done, total int64)) World {
-	if progress == nil {
+	if progress == nil || InBucket(table) {
 		return w
 	}
 	_, size, _, err := w.treeSize(ctx, table)
