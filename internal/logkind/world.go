@@ -29,7 +29,7 @@ func (w World) fs() fsx.FS { return w.files(remote.DefaultReadAhead) }
 func (w World) liveFS() fsx.FS { return w.files(0) }
 
 func (w World) files(readAhead int64) fsx.FS {
-	var files fsx.FS = fsx.OS
+	files := fsx.OS
 	if w.Server != nil {
 		files = w.Server.Files(w.ctx, readAhead)
 	}
