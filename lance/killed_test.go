@@ -54,6 +54,7 @@ func committer(text string) error {
 	for n := p.First; ; {
 		d, err := OpenOrCreate(ctx, s, lancetest.Schema)
 		if err != nil {
+			time.Sleep(5 * time.Millisecond)
 			continue
 		}
 		switch {
@@ -91,8 +92,9 @@ type committers struct {
 	at    place
 	lives int
 
-	mu   sync.Mutex
-	rows map[int]string
+	mu    sync.Mutex
+	rows  map[int]string
+	lines int
 }
 
 func (c *committers) heard(line string) {
@@ -101,7 +103,19 @@ func (c *committers) heard(line string) {
 	if _, err := fmt.Sscan(line, &word, &n); err == nil {
 		c.mu.Lock()
 		c.rows[n] = word
+		c.lines++
 		c.mu.Unlock()
+	}
+}
+
+// getOn waits until they have said something more, however slow the machine is.
+func (c *committers) getOn() {
+	said := func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.lines
+	}
+	for before := said(); said() == before; time.Sleep(5 * time.Millisecond) {
 	}
 }
 
@@ -146,6 +160,7 @@ func TestSoakWhatWasToldOfCommitsOutlivesWriterAndServer(t *testing.T) {
 	stops := []func(){c.begin(), c.begin(), c.begin()}
 	until := time.Now().Add(proctest.Lasts(t, 3*time.Second))
 	for kills := 0; kills < 3 || time.Now().Before(until) || c.told("there") < 10; kills++ {
+		c.getOn()
 		time.Sleep(time.Duration(random.IntN(600)) * time.Millisecond)
 		if random.IntN(3) == 0 {
 			server.Kill()
