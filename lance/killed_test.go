@@ -59,7 +59,7 @@ func committer(text string) error {
 		}
 		switch {
 		case n%7 == 0:
-			_, _, err = d.Compact(ctx, CompactOptions{})
+			_, _, _ = d.Compact(ctx, CompactOptions{})
 		case n%5 == 0 && held != 0:
 			fmt.Println("doubt", held)
 			_, err = d.Delete(ctx, []Condition{{Column: "seq", Op: Equal, Value: held}})
