@@ -3,6 +3,7 @@ package runner
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func TestWhatBothSupervisorAndWorkerLeftIsKilledByTheNextRun(t *testing.T) {
 	for _, pid := range pids {
 		syscall.Kill(pid, syscall.SIGSTOP) // neither sees the other die
 	}
-	for _, pid := range pids {
+	for _, pid := range slices.Backward(pids) { // the worker first: the death of its parent wakes one that was stopped
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	<-v.done
