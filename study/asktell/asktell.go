@@ -1,6 +1,6 @@
-// Package asktell is how trials are asked for, given in advance and ended from
-// outside of a search, by the command line and by the server: the same rules for
-// both. Everything happens in transactions of the caller.
+// Package asktell asks for trials, enqueues them and ends them from outside of a worker,
+// by the same rules for the command line and the server. [Ask] makes transactions of its
+// own; everything else happens in one of the caller.
 package asktell
 
 import (
@@ -121,19 +121,19 @@ func Enqueue(tx *study.Tx, id study.StudyID, tpl *study.Template, o EnqueueOptio
 		}
 		return study.TrialID(n), false, nil
 	}
-	ref, err := NewWaiting(tx, id, tpl, o.Raw)
+	ref, err := NewWaiting(tx, id, tpl, !o.Raw)
 	if err == nil && o.Key != "" {
 		err = tx.SetStudySystemAttr(id, key, strconv.AppendUint(nil, uint64(ref.ID), 10))
 	}
 	return ref.ID, true, err
 }
 
-// NewWaiting creates a trial that waits.
-func NewWaiting(tx *study.Tx, id study.StudyID, tpl *study.Template, raw bool) (study.TrialRef, error) {
-	if raw {
-		return tx.CreateTrial(id, tpl)
+// NewWaiting creates a trial that waits, a managed one or a raw one.
+func NewWaiting(tx *study.Tx, id study.StudyID, tpl *study.Template, managed bool) (study.TrialRef, error) {
+	if managed {
+		return tx.LifecycleReserve(id, tpl, 0)
 	}
-	return tx.LifecycleReserve(id, tpl, 0)
+	return tx.CreateTrial(id, tpl)
 }
 
 // End ends a raw trial.

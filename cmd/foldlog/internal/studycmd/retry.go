@@ -148,7 +148,7 @@ func (o *retryOptions) repeatIn(tx *study.Tx, st *study.Study) (created []study.
 			left = append(left, skipped{t.Number, "it was attempt " + strconv.FormatUint(t.Attempt, 10)})
 			continue
 		}
-		ref, err := asktell.NewWaiting(tx, st.ID, study.Repeat(t), o.raw)
+		ref, err := asktell.NewWaiting(tx, st.ID, study.Repeat(t), !o.raw)
 		if err != nil {
 			return nil, nil, err
 		}
