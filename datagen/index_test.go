@@ -223,7 +223,7 @@ func load(l *Log, b []byte) (*Index, error) {
 	return l.LoadIndex(bytes.NewReader(b), int64(len(b)))
 }
 
-// stored is a stored index with this head, and these blocks behind it.
+// storedWith is a stored index with this head, and these blocks behind it.
 func storedWith(t testing.TB, head indexHead, blocks ...[]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
