@@ -7,16 +7,17 @@
 // again from the files. Nothing in it is synced: checksums find what a power loss
 // has left, and a stream whose projection is damaged is read anew.
 //
-//	DIR/projection-v3/catalog         a record for each stream, the last one counts
-//	DIR/projection-v3/points/HH/ID    the points of one stream in blocks
+//	DIR/projection-vN/catalog         a record for each stream, the last one counts
+//	DIR/projection-vN/points/HH/ID    the points of one stream in blocks
 //
 // A block holds the points of a stretch of the stream, for each metric name the
 // columns step, time, value and series, and for each [chunkPoints] points of a name
 // a summary: ends, ranges, minimum, maximum, first non-finite value. A curve
 // that is asked for in fewer points than it has is sampled from the summaries; the
-// columns are read only for what they cannot answer. The end of a stream that has
-// no block yet is kept in memory while it is written to, and parsed again when it
-// is asked for later, which costs milliseconds.
+// columns are read only for what they cannot answer. Of a very long stream neighbouring
+// summaries are joined in memory, where there are no more than [mostSummaries]. The end of
+// a stream that has no block yet is kept in memory while it is written to, and parsed again
+// when it is asked for later, which costs milliseconds.
 //
 // # Why plain columns
 //

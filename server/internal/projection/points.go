@@ -1,7 +1,13 @@
 package projection
 
-// chunkPoints is how many points one summary stands for at most.
+import "slices"
+
+// chunkPoints is how many points one summary stands for at most, on disk.
 const chunkPoints = 64
+
+// mostSummaries is how many summaries of a stream are in memory, some 14 MB: those of
+// four million points. Of more points each stands for twice, four times ... as many.
+const mostSummaries = 1 << 16
 
 // mixed is the series of a chunk or entry whose points have several.
 const mixed = -1
@@ -77,6 +83,50 @@ func (c *chunk) add(p *Point) {
 	if c.high.at < 0 || p.Value > c.high.value {
 		c.high = x
 	}
+}
+
+// join takes in the chunk that follows.
+func (c *chunk) join(next *chunk) {
+	moved := func(x extreme) extreme {
+		if x.at >= 0 {
+			x.at += c.n
+		}
+		return x
+	}
+	if low := moved(next.low); c.low.at < 0 || low.at >= 0 && low.value < c.low.value {
+		c.low = low
+	}
+	if high := moved(next.high); c.high.at < 0 || high.at >= 0 && high.value > c.high.value {
+		c.high = high
+	}
+	if c.odd.at < 0 {
+		c.odd = moved(next.odd)
+	}
+	c.last = moved(next.last)
+	if next.series != c.series {
+		c.series = mixed
+	}
+	c.minStep, c.maxStep = min(c.minStep, next.minStep), max(c.maxStep, next.maxStep)
+	c.minTime, c.maxTime = min(c.minTime, next.minTime), max(c.maxTime, next.maxTime)
+	c.n += next.n
+}
+
+// joined are chunks of up to so many points in place of smaller ones, which stay as they
+// are: others may be reading them.
+func joined(chunks []chunk, points int32) []chunk {
+	if points <= chunkPoints {
+		return slices.Clone(chunks)
+	}
+	var out []chunk
+	for i := range chunks {
+		c := &chunks[i]
+		if last := len(out) - 1; last >= 0 && out[last].segment == c.segment && out[last].n+c.n <= points {
+			out[last].join(c)
+		} else {
+			out = append(out, *c)
+		}
+	}
+	return slices.Clip(out)
 }
 
 // begin makes the chunk that starts with a point, without adding it.

@@ -21,6 +21,7 @@ type world struct {
 	t         *testing.T
 	root, dir string
 	store     *Store
+	most      int // summaries in memory, of a stream, if not 0
 }
 
 func newWorld(t *testing.T) *world {
@@ -38,7 +39,9 @@ func (w *world) open() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.store = store
+	if w.store = store; w.most > 0 {
+		store.mostSummaries = w.most
+	}
 }
 
 func (w *world) reopen() {
@@ -289,6 +292,73 @@ func TestAProjectionIsWhatTheFoldIs(t *testing.T) {
 			}
 			w.anew(0)
 		})
+	}
+}
+
+// TestALongStreamIsReadFromFewSummaries has memory for so few that each stands for very
+// many points.
+func TestALongStreamIsReadFromFewSummaries(t *testing.T) {
+	const path, most = "run.jsonl", 300
+	w := newWorld(t)
+	w.most = most
+	w.reopen()
+	g := &gen{Rand: rand.New(rand.NewPCG(3, 4))}
+	var all []byte
+	for round := range 6 {
+		lines := g.lines(15_000, round > 0)
+		all = append(all, lines...)
+		w.append(path, lines)
+		w.update(path)
+	}
+	want := fold(t, all)
+	for _, again := range []bool{false, true} {
+		if again {
+			w.reopen()
+			w.update(path)
+		}
+		w.compare(want)
+		st := w.store.stream(path).state
+		if len(all) < 8*blockSource || st.stride < 4*chunkPoints || st.summaries > 2*most {
+			t.Errorf("of %d bytes %d summaries of up to %d points", len(all), st.summaries, st.stride)
+		}
+	}
+	w.anew(0)
+}
+
+// TestSamplesOfALongStreamAreEven looks at the gaps between the points that are kept.
+func TestSamplesOfALongStreamAreEven(t *testing.T) {
+	const path, points = "run.jsonl", 300_000
+	w := newWorld(t)
+	w.most = 1200
+	w.reopen()
+	open, _ := metrics.NewOpen("run", "", "")
+	lines := open.Append(nil)
+	for i := range int64(points) {
+		e, _ := metrics.NewMetric(i, "loss", metrics.Float(float64(i%1000)), "")
+		lines = e.Append(lines)
+	}
+	w.append(path, lines)
+	w.update(path)
+	if st := w.store.stream(path).state; st.stride < 4*chunkPoints {
+		t.Fatalf("%d summaries of up to %d points", st.summaries, st.stride)
+	}
+	for _, q := range []Query{{Points: 300}, {Points: 300, Ranged: true, From: 100_001, To: 199_999}, {Points: 300, Ranged: true, From: 1001, To: 11_000}} {
+		got, err := w.read(w.store.Run("run"), "loss", q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, to := int64(0), int64(points-1)
+		if q.Ranged {
+			from, to = q.From, q.To
+		}
+		if got.Total != to-from+1 || !got.Sampled {
+			t.Errorf("%+v: %d points", q, got.Total)
+		}
+		for i := 1; i < len(got.Points); i++ {
+			if gap := got.Points[i].Step - got.Points[i-1].Step; gap > 4*(to-from)/100 {
+				t.Errorf("%+v: a gap of %d steps", q, gap)
+			}
+		}
 	}
 }
 

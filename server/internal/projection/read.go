@@ -195,7 +195,7 @@ func (s *stream) part(at int) *part {
 	}
 	if at < len(st.end.grown) && len(st.end.grown[at].steps) > 0 {
 		g := &st.end.grown[at]
-		chunks := append([]chunk(nil), g.chunks...)
+		chunks := joined(g.chunks, st.stride)
 		p.entries = append(p.entries, entry{n: int32(len(g.steps)), series: mixed, chunks: chunks, memory: &columns{
 			steps: g.steps[:len(g.steps):len(g.steps)], times: g.times[:len(g.times):len(g.times)],
 			values: g.values[:len(g.values):len(g.values)], series: g.series[:len(g.series):len(g.series)],

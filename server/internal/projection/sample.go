@@ -30,11 +30,12 @@ type cut struct {
 
 func (c cut) covers(step int64) bool { return c.valid && step >= c.step }
 
-// unit is a whole chunk, or one point.
+// unit is one point, or what is wanted of a chunk.
 type unit struct {
 	part  *part
 	entry *entry
-	chunk *chunk // nil for a point
+	from  *chunk // nil for a point
+	chunk *chunk // sums up what is wanted of from
 	point Point
 }
 
@@ -143,22 +144,42 @@ func (s *selection) none(p *part, c *chunk) bool {
 	return s.want != nil && c.series != mixed && !s.want[p.series+c.series]
 }
 
-func (s *selection) gather() error {
-	return s.each(func(p *part, e *entry, c *chunk) error {
+func (s *selection) gather() (err error) {
+	err = s.each(func(p *part, e *entry, c *chunk) error {
 		inside, outside := s.within(p, c)
 		switch {
 		case outside || s.none(p, c):
 			return nil
 		case inside && s.all(p, c):
-			s.units = append(s.units, unit{part: p, entry: e, chunk: c})
+			s.units = append(s.units, unit{part: p, entry: e, from: c, chunk: c})
 			return nil
 		}
-		return s.points(p, e, c, func(pt Point) {
-			if s.takes(&pt) {
-				s.units = append(s.units, unit{point: pt})
-			}
-		})
+		s.units, err = s.split(s.units, p, e, c, max(c.n, chunkPoints))
+		return err
 	})
+	return err
+}
+
+// split appends what is wanted of a chunk as chunks of up to so many points, or as points
+// if they are not more than are summed up on disk.
+func (s *selection) split(units []unit, p *part, e *entry, c *chunk, points int32) ([]unit, error) {
+	var sum *chunk
+	err := s.points(p, e, c, func(pt Point) {
+		if !s.takes(&pt) {
+			return
+		}
+		if c.n <= chunkPoints {
+			units = append(units, unit{point: pt})
+			return
+		}
+		pt.Segment, pt.Series = pt.Segment-p.segments, pt.Series-p.series
+		if sum == nil || sum.n == points {
+			sum = new(begin(0, &pt))
+			units = append(units, unit{part: p, entry: e, from: c, chunk: sum})
+		}
+		sum.add(&pt)
+	})
+	return units, err
 }
 
 // within tells whether all points of a chunk are in the range, or none is.
@@ -222,7 +243,27 @@ func (s *selection) spread(units []unit) ([]unit, error) {
 			out = append(out, *u)
 			continue
 		}
-		if err := s.points(u.part, u.entry, u.chunk, func(pt Point) { out = append(out, unit{point: pt}) }); err != nil {
+		err := s.points(u.part, u.entry, u.from, func(pt Point) {
+			if s.takes(&pt) {
+				out = append(out, unit{point: pt})
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// refine replaces the chunks among units by those that they were joined from.
+func (s *selection) refine(units []unit) (out []unit, err error) {
+	for i := range units {
+		u := &units[i]
+		if u.chunk == nil || u.chunk.n <= chunkPoints {
+			out = append(out, *u)
+			continue
+		}
+		if out, err = s.split(out, u.part, u.entry, u.from, chunkPoints); err != nil {
 			return nil, err
 		}
 	}
@@ -238,10 +279,15 @@ func (s *selection) sample(r *Reading) (err error) {
 		want = max(want, metrics.MinPoints)
 	}
 	buckets := (want - 2) / 3
-	if want == 0 || r.Total <= int64(want) || len(s.units) < 2*buckets+2 {
-		if s.units, err = s.spread(s.units); err != nil {
-			return err
-		}
+	enough := 2*buckets + 2
+	switch few := len(s.units) < enough; {
+	case want == 0 || r.Total <= int64(want) || few && r.Total < int64(enough)*chunkPoints:
+		s.units, err = s.spread(s.units)
+	case few:
+		s.units, err = s.refine(s.units)
+	}
+	if err != nil {
+		return err
 	}
 	if want == 0 || r.Total <= int64(want) {
 		r.Points = make([]Point, len(s.units))
@@ -273,7 +319,7 @@ func (u *unit) end(first bool) Point {
 
 // kept is a point with its place among those of a bucket.
 type kept struct {
-	at    int
+	at    int64
 	point Point
 	ok    bool
 }
@@ -286,7 +332,7 @@ func keep(out []Point, bucket []unit, first, last bool) []Point {
 	for i := range bucket {
 		u := &bucket[i]
 		if u.chunk == nil {
-			at := i * chunkPoints
+			at := int64(i) << 32
 			if !u.point.finite() {
 				if !odd.ok {
 					odd = kept{at, u.point, true}
@@ -314,14 +360,14 @@ func keep(out []Point, bucket []unit, first, last bool) []Point {
 	}
 	list := [...]kept{low, high, odd}
 	sort.Slice(list[:], func(i, j int) bool { return list[i].at < list[j].at })
-	before, end := -1, math.MaxInt
+	before, end := int64(-1), int64(math.MaxInt64)
 	if first {
 		before = 0
 	}
 	if n := len(bucket) - 1; last && n >= 0 {
-		end = n * chunkPoints
+		end = int64(n) << 32
 		if c := bucket[n].chunk; c != nil {
-			end += int(c.last.at)
+			end += int64(c.last.at)
 		}
 	}
 	for _, k := range list {
@@ -336,5 +382,5 @@ func keep(out []Point, bucket []unit, first, last bool) []Point {
 func (u *unit) kept(i int, x *extreme) kept {
 	pt := x.point(u.part.segments + u.chunk.segment)
 	pt.Series += u.part.series
-	return kept{i*chunkPoints + int(x.at), pt, true}
+	return kept{int64(i)<<32 + int64(x.at), pt, true}
 }

@@ -36,6 +36,9 @@ type state struct {
 
 	loaded  bool // entries has the blocks
 	entries [][]entry
+	// summaries counts the chunks of entries, each of up to stride points.
+	summaries int
+	stride    int32
 }
 
 // mark is a checksum over bytes at one end of what has been read.
@@ -81,7 +84,7 @@ const (
 )
 
 func newState() *state {
-	return &state{byName: map[string]int{}, byRaw: map[rawKey]ref{}, end: ending{ok: true}, loaded: true}
+	return &state{byName: map[string]int{}, byRaw: map[rawKey]ref{}, end: ending{ok: true}, loaded: true, stride: chunkPoints}
 }
 
 // refOf finds or makes the curve and series of a metric.

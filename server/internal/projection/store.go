@@ -49,6 +49,8 @@ type Store struct {
 	catalog  *catalog
 	decoders sync.Pool
 	anew     atomic.Int64
+	// mostSummaries is that of tests, or the constant.
+	mostSummaries int
 
 	mu      sync.RWMutex
 	streams map[string]*stream
@@ -63,7 +65,7 @@ type runEntry struct {
 
 // Open opens the store in a directory, and removes those of other versions.
 func Open(opts Options) (*Store, error) {
-	s := &Store{open: opts.Open, changed: opts.Changed, log: opts.Log, streams: map[string]*stream{}, runs: map[string]*runEntry{}}
+	s := &Store{open: opts.Open, changed: opts.Changed, log: opts.Log, mostSummaries: mostSummaries, streams: map[string]*stream{}, runs: map[string]*runEntry{}}
 	s.decoders.New = func() any { return new(metrics.Decoder) }
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -239,7 +239,7 @@ func (s *stream) seal() error {
 		entries[i].offset += st.blocksBytes
 	}
 	if st.loaded {
-		st.index(entries)
+		st.index(entries, s.store.mostSummaries)
 	}
 	st.blocksTo, st.blocksBytes, st.blocksSegments = st.end.to, st.blocksBytes+int64(len(block)), st.end.segments
 	st.end.grown = make([]growing, len(st.end.grown))
@@ -247,12 +247,31 @@ func (s *stream) seal() error {
 	return nil
 }
 
-func (s *state) index(entries []entry) {
+// mostStride is how many points a summary stands for at most.
+const mostStride = 1 << 20
+
+// index takes the entries of the next block, and joins summaries if they are too many.
+func (s *state) index(entries []entry, most int) {
 	for _, e := range entries {
 		for e.curve >= len(s.entries) {
 			s.entries = append(s.entries, nil)
 		}
+		if s.stride > chunkPoints {
+			e.chunks = joined(e.chunks, s.stride)
+		}
 		s.entries[e.curve] = append(s.entries[e.curve], e)
+		s.summaries += len(e.chunks)
+	}
+	if s.summaries <= most || s.stride >= mostStride {
+		return
+	}
+	s.stride *= 2
+	s.summaries = 0
+	for _, list := range s.entries {
+		for i := range list {
+			list[i].chunks = joined(list[i].chunks, s.stride)
+			s.summaries += len(list[i].chunks)
+		}
 	}
 }
 
@@ -267,7 +286,7 @@ func (s *stream) loadBlocks() error {
 		return fmt.Errorf("%w: %w", errCodec, err)
 	}
 	defer f.Close()
-	st.entries = nil
+	st.entries, st.summaries, st.stride = nil, 0, chunkPoints
 	var at, reached int64
 	for at < st.blocksBytes {
 		from, to, next, entries, err := readBlock(f, at, len(st.curves))
@@ -277,7 +296,7 @@ func (s *stream) loadBlocks() error {
 		if from != reached {
 			return errCodec
 		}
-		st.index(entries)
+		st.index(entries, s.store.mostSummaries)
 		at, reached = next, to
 	}
 	if at != st.blocksBytes || reached != st.blocksTo {
