@@ -113,7 +113,10 @@ function useScroll(box: { current: HTMLDivElement | null }, total: number) {
   }
   const settle = () => {
     const { most, mostBar } = limits()
-    if (box.current && Math.abs(s.current.top / most * mostBar - s.current.bar) > 1) put(s.current.top / most * mostBar)
+    if (!box.current) return
+    // Somebody has moved the bar, and the page has not been told yet.
+    if (Math.abs(box.current.scrollTop - s.current.bar) > 1) return moved()
+    if (Math.abs(s.current.top / most * mostBar - s.current.bar) > 1) put(s.current.top / most * mostBar)
   }
   const moved = () => {
     const el = box.current!, st = s.current, by = el.scrollTop - st.bar
