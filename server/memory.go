@@ -6,7 +6,8 @@ import (
 )
 
 // Reading a large root, and answering from it, takes memory that serving it does not.
-// The runtime gives it back slowly; an idle server gives it back at once.
+// The runtime gives it back slowly, and lets as much garbage come together as is in use;
+// an idle server gives both back at once, and again when looking for changes has left some.
 
 const (
 	// idleTicks is for how many rounds nothing has been read or answered before memory
@@ -29,7 +30,7 @@ func (m *memory) tick(done int64) {
 		m.done, m.quiet = done, 0
 		return
 	}
-	if m.quiet++; m.quiet == idleTicks && slack() > idleSlack {
+	if m.quiet++; m.quiet >= idleTicks && slack() > idleSlack {
 		debug.FreeOSMemory()
 	}
 }
