@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { all, datagenItem, hostile, liveStudy } from './fixtures.mjs'
-import { endWriters, findChromium, launch, open, serve, sleep, tempRoot, until, writer } from './lib.mjs'
+import { endWriters, findChromium, launch, open, serve, sleep, tempRoot, until, writer, visit } from './lib.mjs'
 
 let root, server, browser, study
 const skip = findChromium() ? false : 'there is no Chromium on this machine'
@@ -25,14 +25,7 @@ after(async () => {
   root?.remove()
 })
 
-/** Opens a page, lets it be used, and asks that nothing was wrong on it. */
-async function on(path, use, options) {
-  const page = await open(browser, server.base, path, options)
-  try {
-    await use(page)
-    assert.deepEqual(page.faults, [], 'faults on ' + path)
-  } finally { await page.context().close() }
-}
+const on = (path, use, options) => visit(browser, server.base, path, use, options)
 
 const studies = async () => (await (await fetch(server.base + '/api/v1/studies')).json()).items
 const idOf = async name => (await studies()).find(s => s.name === name).id

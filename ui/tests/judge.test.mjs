@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { after, before, test } from 'node:test'
 import { transformWithOxc } from 'vite'
 import { chance, runs, Stream, studies } from './fixtures.mjs'
-import { findChromium, foldlog, launch, open, serve, tempRoot, until, endWriters } from './lib.mjs'
+import { findChromium, foldlog, launch, serve, tempRoot, until, endWriters, visit } from './lib.mjs'
 
 let root, server, browser, studyOf
 const skip = findChromium() ? false : 'there is no Chromium on this machine'
@@ -38,13 +38,7 @@ after(async () => {
   root?.remove()
 })
 
-async function on(path, use, options) {
-  const page = await open(browser, server.base, path, options)
-  try {
-    await use(page)
-    assert.deepEqual(page.faults, [], 'faults on ' + path)
-  } finally { await page.context().close() }
-}
+const on = (path, use, options) => visit(browser, server.base, path, use, options)
 
 test('what is chosen in parallel coordinates is in the address', { skip }, () => on(`/studies/${studyOf('vision-search')}?tab=params`, async page => {
   const lines = page.locator('section', { has: page.getByRole('heading', { name: 'Parallel coordinates' }) })

@@ -1,4 +1,5 @@
 // What the browser tests share: a root, a real server on it, real writers, a browser.
+import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -98,6 +99,15 @@ export async function open(browser, base, path, options = {}) {
   page.on('console', m => m.type() === 'error' && !/Failed to load resource|ERR_/.test(m.text()) && page.faults.push(m.text()))
   await page.goto(base + path)
   return page
+}
+
+/** Opens a page, lets it be used, and asks that nothing was wrong on it. */
+export async function visit(browser, base, path, use, options) {
+  const page = await open(browser, base, path, options)
+  try {
+    await use(page)
+    assert.deepEqual(page.faults, [], 'faults on ' + path)
+  } finally { await page.context().close() }
 }
 
 /** For how many milliseconds tests wait for what takes a moment unless the machine is busy. */

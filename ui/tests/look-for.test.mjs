@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Stream } from './fixtures.mjs'
-import { findChromium, foldlog, launch, open, serve, tempRoot, until, writer } from './lib.mjs'
+import { findChromium, foldlog, launch, serve, tempRoot, until, writer, visit } from './lib.mjs'
 
 let root, server, browser, study
 const skip = findChromium() ? false : 'there is no Chromium on this machine'
@@ -39,13 +39,7 @@ function searched(dir) {
   foldlog(dir, ['study', 'run', 'search.atj', '--trials', '9', '-q', '--', 'sh', 'train.sh', '{lr}', '{trial}'])
 }
 
-async function on(path, look, options) {
-  const page = await open(browser, server.base, path, options)
-  try {
-    await look(page)
-    assert.deepEqual(page.faults, [], 'faults on ' + path)
-  } finally { await page.context().close() }
-}
+const on = (path, use, options) => visit(browser, server.base, path, use, options)
 
 const main = page => page.locator('main').innerText()
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { runs, Stream, studies } from './fixtures.mjs'
-import { findChromium, launch, open, serve, tempRoot, until, writer, endWriters } from './lib.mjs'
+import { findChromium, launch, open, serve, tempRoot, until, writer, endWriters, visit } from './lib.mjs'
 
 let root, server, browser
 const skip = findChromium() ? false : 'there is no Chromium on this machine'
@@ -29,13 +29,7 @@ after(async () => {
   root?.remove()
 })
 
-async function on(path, use) {
-  const page = await open(browser, server.base, path)
-  try {
-    await use(page)
-    assert.deepEqual(page.faults, [], 'faults on ' + path)
-  } finally { await page.context().close() }
-}
+const on = (path, use, options) => visit(browser, server.base, path, use, options)
 
 const chart = (page, name) => page.locator(`section.chart[aria-label="${name}"]`)
 const titles = page => page.locator('section.chart h2').allInnerTexts()
